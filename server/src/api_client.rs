@@ -63,7 +63,7 @@ pub enum ApiClient {
     /// To a running server, with a token.
     Running(Box<RunningServer>),
     /// To the store of a server that is stopped.
-    Stopped(Stopped),
+    Stopped(OfflineStore),
 }
 
 /// The body of a call.
@@ -99,8 +99,8 @@ pub struct RunningServer {
     token: Option<String>,
 }
 
-/// The store of a stopped server, and the owner of the calls.
-pub struct Stopped {
+/// The store of a stopped server, which handles the calls in this process, and the owner of the calls.
+pub struct OfflineStore {
     store: Arc<Embedded>,
     endpoint: Arc<BoxEndpoint<'static, Response>>,
     tenant: TenantId,
@@ -160,7 +160,7 @@ impl ApiClient {
         let addresses = config.addresses(&config.own_url());
         let app = App::new(store.clone(), Arc::new(SystemClock), addresses, Limits::default());
         let endpoint = Arc::new(router::endpoint(&app)?.boxed());
-        Ok(Self::Stopped(Stopped { store, endpoint, tenant }))
+        Ok(Self::Stopped(OfflineStore { store, endpoint, tenant }))
     }
 
     /// Access to another tenant of the same server or store: with its token, or with the store's file.
@@ -174,9 +174,9 @@ impl ApiClient {
                     token: Some(token.to_owned()),
                 }))
             }
-            Self::Stopped(Stopped { store, endpoint, .. }) => {
+            Self::Stopped(OfflineStore { store, endpoint, .. }) => {
                 let (store, endpoint) = (store.clone(), endpoint.clone());
-                Self::Stopped(Stopped { store, endpoint, tenant })
+                Self::Stopped(OfflineStore { store, endpoint, tenant })
             }
         }
     }
@@ -194,13 +194,13 @@ impl ApiClient {
     /// # Errors
     /// A message, for a running server, which a caller sees only one tenant of.
     pub async fn of_each_tenant(&self) -> Result<Vec<(TenantRecord, Self)>, String> {
-        let Self::Stopped(Stopped { store, endpoint, .. }) = self else {
+        let Self::Stopped(OfflineStore { store, endpoint, .. }) = self else {
             return Err("--all-tenants works only on the store of a stopped server".to_owned());
         };
         let tenants = store.tenants(usize::MAX).await.map_err(|error| error.to_string())?;
         let to_tenant = |record: TenantRecord| {
             let (store, endpoint, tenant) = (store.clone(), endpoint.clone(), record.id);
-            (record, Self::Stopped(Stopped { store, endpoint, tenant }))
+            (record, Self::Stopped(OfflineStore { store, endpoint, tenant }))
         };
         let there = tenants.into_iter().filter(|tenant| tenant.state != TenantState::Deleting);
         Ok(there.map(to_tenant).collect())
@@ -385,7 +385,7 @@ fn open(config: &Config) -> Result<Arc<Embedded>, String> {
     store.map(Arc::new).map_err(|cause| explain_open_error(config, "opened", &cause, &running))
 }
 
-/// Tenant that `whose` means, if it exists.
+/// Tenant that `whose` selects, if it exists.
 async fn find(store: &Embedded, whose: CommandOwner<'_>) -> Result<TenantId, String> {
     match whose {
         CommandOwner::Operator => Ok(Tenant::OPERATOR.id()),
@@ -466,7 +466,7 @@ impl RunningServer {
     }
 }
 
-impl Stopped {
+impl OfflineStore {
     async fn send(
         &self,
         method: Method,

@@ -16,11 +16,11 @@ use tokio::sync::{Semaphore, watch};
 use crate::{
     auth::{denials::Denials, sign_in::SignIn},
     backup_folder::Backups,
-    compression::{Compressions, Forms},
+    compression::{CompressedText, Compressions},
     demo_filling::DemoFilling,
     error::Error,
     limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS},
-    observe::Observe,
+    observe::Observability,
     rate_limit::RateLimiting,
     read_body::BodyBudget,
     rejected_events::RejectedEvents,
@@ -61,46 +61,48 @@ impl CallsUnderWay {
     }
 }
 
-/// Makes the description of the API for a public URL. Its examples name the tenant, where there is just one.
-pub(crate) type Describe = fn(&str, Option<TenantId>) -> Value;
+/// Writes the description of the API for a public URL. Its examples name the tenant if there is exactly one.
+pub(crate) type DescribeApi = fn(&str, Option<TenantId>) -> Value;
 
 /// Texts that are the same for all callers, each written at the first request.
 #[derive(Default)]
-pub(crate) struct Texts {
+pub(crate) struct CachedTexts {
     /// OpenAPI description, written again when it names another tenant.
-    description: Mutex<Option<(Option<TenantId>, Arc<Forms>)>>,
+    description: Mutex<Option<(Option<TenantId>, Arc<CompressedText>)>>,
     /// Pages of the docs, by name.
-    pages: Mutex<BTreeMap<&'static str, Arc<Forms>>>,
+    pages: Mutex<BTreeMap<&'static str, Arc<CompressedText>>>,
     reference: OnceLock<Result<ReferenceTexts, String>>,
 }
 
 /// The reference of the API: the pages by their groups, and what a search finds in them.
 pub(crate) struct ReferenceTexts {
-    pub(crate) pages: BTreeMap<String, Arc<Forms>>,
+    pub(crate) pages: BTreeMap<String, Arc<CompressedText>>,
     pub(crate) index: ReferenceIndex,
 }
 
 impl ReferenceTexts {
     fn new(description: &Value) -> Result<Self, String> {
         let Reference { pages, index } = Reference::new(description)?;
-        let pages = pages.into_iter().map(|page| (page.group, Forms::new(page.html.into())));
+        let pages =
+            pages.into_iter().map(|page| (page.group, CompressedText::new(page.html.into())));
         Ok(Self { pages: pages.collect(), index })
     }
 }
 
-impl Texts {
+impl CachedTexts {
     pub(crate) fn description(
         &self,
         tenant: Option<TenantId>,
         addresses: &Addresses,
-        describe: Describe,
-    ) -> Arc<Forms> {
+        describe: DescribeApi,
+    ) -> Arc<CompressedText> {
         // Other callers wait meanwhile, since each would write the description too.
         let mut kept = self.description.lock();
         match &*kept {
             Some((named, text)) if *named == tenant => text.clone(),
             _ => {
-                let text = Forms::new(describe(addresses.base_url(), tenant).to_string().into());
+                let text =
+                    CompressedText::new(describe(addresses.base_url(), tenant).to_string().into());
                 kept.insert((tenant, text)).1.clone()
             }
         }
@@ -115,7 +117,7 @@ impl Texts {
     pub(crate) fn reference(
         &self,
         addresses: &Addresses,
-        describe: Describe,
+        describe: DescribeApi,
     ) -> Result<&ReferenceTexts, Error> {
         let written = self
             .reference
@@ -123,8 +125,8 @@ impl Texts {
         written.as_ref().map_err(|cause| Error::Internal(cause.clone()))
     }
 
-    pub(crate) fn page(&self, name: &'static str, html: String) -> Arc<Forms> {
-        self.pages.lock().entry(name).or_insert_with(|| Forms::new(html.into())).clone()
+    pub(crate) fn page(&self, name: &'static str, html: String) -> Arc<CompressedText> {
+        self.pages.lock().entry(name).or_insert_with(|| CompressedText::new(html.into())).clone()
     }
 }
 
@@ -133,7 +135,7 @@ pub struct App {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) addresses: Addresses,
-    pub(crate) texts: Texts,
+    pub(crate) texts: CachedTexts,
     /// The files that browsers load, by the path at which each is served.
     pub(crate) files: BTreeMap<String, ServedFile>,
     pub(crate) bodies: BodyBudget,
@@ -163,7 +165,7 @@ pub struct App {
     pub(crate) backups: Arc<Backups>,
     /// Whether the server is about to stop, so that streams must end.
     pub(crate) stopping: watch::Sender<bool>,
-    pub(crate) observe: Arc<Observe>,
+    pub(crate) observe: Arc<Observability>,
 }
 
 impl App {
@@ -174,7 +176,7 @@ impl App {
         addresses: Addresses,
         limits: Limits,
     ) -> Arc<Self> {
-        Self::observed(store, clock, addresses, limits, Observe::default())
+        Self::observed(store, clock, addresses, limits, Observability::default())
     }
 
     /// An app whose requests are observed.
@@ -183,12 +185,12 @@ impl App {
         clock: Arc<dyn Clock>,
         addresses: Addresses,
         limits: Limits,
-        observe: Observe,
+        observe: Observability,
     ) -> Arc<Self> {
         Arc::new(Self {
             store,
             clock,
-            texts: Texts::default(),
+            texts: CachedTexts::default(),
             files: addresses.files(),
             addresses,
             bodies: BodyBudget::default(),

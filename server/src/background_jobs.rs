@@ -8,13 +8,13 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use futures_util::FutureExt as _;
 use svctrack_core::value::TenantId;
 use svctrack_store::{
-    Actor, AutoRenewal, Scrub, Store, StoreError, Tenant, TenantState,
+    Actor, AutoRenewal, ScrubProgress, Store, StoreError, Tenant, TenantState,
     support::panics::panic_message,
 };
 
 use crate::{
     app::App,
-    observe::{Observe, recent_totals::NOTED_EVERY},
+    observe::{Observability, recent_totals::NOTED_EVERY},
 };
 
 /// Pause between two cleanups: data retained for days may stay some minutes longer.
@@ -39,10 +39,10 @@ pub(crate) async fn scrub(store: Arc<dyn Store>) {
     tokio::time::sleep(FIRST_SCRUB_AFTER).await;
     loop {
         match scrub_once(&store).await {
-            Ok(Scrub { rows, damaged: 0, .. }) => {
+            Ok(ScrubProgress { rows, damaged: 0, .. }) => {
                 tracing::info!(rows, "scrub finished")
             }
-            Ok(Scrub { rows, damaged, .. }) => {
+            Ok(ScrubProgress { rows, damaged, .. }) => {
                 tracing::error!(
                     rows,
                     corrupted_rows = damaged,
@@ -57,8 +57,8 @@ pub(crate) async fn scrub(store: Arc<dyn Store>) {
     }
 }
 
-async fn scrub_once(store: &Arc<dyn Store>) -> Result<Scrub, StoreError> {
-    let mut scrub = Scrub::default();
+async fn scrub_once(store: &Arc<dyn Store>) -> Result<ScrubProgress, StoreError> {
+    let mut scrub = ScrubProgress::default();
     while !scrub.is_over {
         scrub = store.scrub(scrub).await?;
         tokio::time::sleep(SCRUB_PAUSE).await;
@@ -75,7 +75,7 @@ pub(crate) async fn audit_denials(app: Arc<App>) {
 }
 
 /// Notes the number of requests, for the rates of the last minute, for as long as the server runs.
-pub(crate) async fn note_totals(observe: Arc<Observe>) {
+pub(crate) async fn note_totals(observe: Arc<Observability>) {
     loop {
         tokio::time::sleep(NOTED_EVERY).await;
         observe.recent.note(observe.requests.totals());

@@ -8,11 +8,11 @@ mod unfinished_file;
 
 pub(crate) use self::{
     folder::newest_in,
-    schedule::{apart, check, run},
+    schedule::{check, run, run_blocking},
     status::{BackupStatus, Backups},
 };
 pub use self::{
     folder::{SUFFIX, backup_files, name_of, newest_of_one_store},
     schedule::{BackupInterval, Schedule},
-    unfinished_file::{Unfinished, folder_of},
+    unfinished_file::{UnfinishedFile, folder_of},
 };

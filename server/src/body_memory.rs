@@ -1,5 +1,5 @@
-//! Room in memory for bodies. A body takes room as its bytes arrive, for its buffer and the next piece, whatever length
-//! it declares; a tenant and an address have a limited share. When room is short,
+//! Memory for bodies. A body takes memory as its bytes arrive, for its buffer and the next piece, whatever length
+//! it declares; a tenant and an address have a limited share. When memory is short,
 //!
 //! - a body waits when otherwise too little would be left for running ones to be completed, so that no two wait for
 //!   each other;
@@ -30,39 +30,39 @@ pub(crate) struct BodyOwner {
     pub(crate) address: Option<Address>,
 }
 
-/// Room for all bodies of a kind.
-pub(crate) struct BodyRoom {
+/// Memory budget for all bodies of a kind.
+pub(crate) struct BodyMemory {
     bytes: usize,
     /// Maximum number of bytes of one tenant, and of one address.
     share: usize,
-    bodies: Mutex<Bodies>,
+    bodies: Mutex<BodyQueue>,
 }
 
-/// Bodies that have room or wait for it, in the order in which they came.
+/// Bodies that hold memory or wait for it, in the order in which they came.
 #[derive(Default)]
-struct Bodies {
+struct BodyQueue {
     next: u64,
-    all: BTreeMap<u64, RoomHolder>,
+    all: BTreeMap<u64, BodyMemoryHolder>,
     waiting: BTreeSet<u64>,
     turns: u64,
-    /// Turn in which each tenant with bodies was last given room.
+    /// Turn in which each tenant with bodies was last given memory.
     last_turns: HashMap<Option<TenantId>, u64>,
 }
 
-struct RoomHolder {
+struct BodyMemoryHolder {
     owner: BodyOwner,
-    /// Bytes of room that the body has.
+    /// Bytes that the body holds.
     held: usize,
-    /// Bytes of room that the body waits for.
+    /// Bytes that the body waits for.
     wanted: usize,
-    /// Bytes of room that the body will still want.
+    /// Bytes that the body will still need.
     coming: usize,
     /// Whether the sender still sends.
     is_arriving: bool,
     /// Time of the last progress.
     progress: Instant,
     gives_way: bool,
-    /// Notified when the body was given room, or has to give way.
+    /// Notified when the body was given memory, or has to give way.
     changed: Arc<Notify>,
 }
 
@@ -74,15 +74,15 @@ enum LimitScope {
     Address,
 }
 
-/// Place of a body; its room is released when the place is dropped.
+/// Reservation of a body; its memory is released when the reservation is dropped.
 pub(crate) struct BodyReservation<'r> {
-    room: &'r BodyRoom,
+    room: &'r BodyMemory,
     id: u64,
     changed: Arc<Notify>,
 }
 
-/// Room that a body needs.
-pub(crate) struct RoomNeed {
+/// Memory that a body needs, and its progress.
+pub(crate) struct BodyMemoryNeed {
     /// Bytes that the body holds.
     pub(crate) held: usize,
     /// Bytes that the body will still need.
@@ -91,19 +91,19 @@ pub(crate) struct RoomNeed {
     pub(crate) is_arriving: bool,
     /// Time of the sender's last progress.
     pub(crate) progress: Instant,
-    /// Longest wait for room.
+    /// Longest wait for memory.
     pub(crate) patience: Duration,
 }
 
-impl BodyRoom {
+impl BodyMemory {
     pub(crate) fn new(bytes: usize, share: usize) -> Self {
         Self { bytes, share, bodies: Mutex::default() }
     }
 
-    /// Place for a body, without room yet.
+    /// Reservation for a body, of no memory yet.
     pub(crate) fn enter(&self, owner: BodyOwner) -> BodyReservation<'_> {
         let changed = Arc::<Notify>::default();
-        let holder = RoomHolder {
+        let holder = BodyMemoryHolder {
             owner,
             held: 0,
             wanted: 0,
@@ -120,7 +120,7 @@ impl BodyRoom {
         BodyReservation { room: self, id, changed }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Bodies> {
+    fn lock(&self) -> MutexGuard<'_, BodyQueue> {
         self.bodies.lock()
     }
 
@@ -132,8 +132,8 @@ impl BodyRoom {
         ]
     }
 
-    /// Gives a body the room that it wants, unless it has to wait; returns whether it has it.
-    fn give(&self, bodies: &mut Bodies, id: u64) -> bool {
+    /// Gives a body the memory that it wants, unless it has to wait; returns whether it has it.
+    fn give(&self, bodies: &mut BodyQueue, id: u64) -> bool {
         let Some(holder) = bodies.all.get(&id) else { return false };
         if holder.wanted == 0 {
             return true;
@@ -153,16 +153,16 @@ impl BodyRoom {
     /// The limit that a body has to wait for.
     fn shortage(
         &self,
-        bodies: &Bodies,
+        bodies: &BodyQueue,
         id: u64,
-        holder: &RoomHolder,
+        holder: &BodyMemoryHolder,
     ) -> Option<(LimitScope, usize)> {
         let mut limits = self.limits().into_iter();
         limits.find(|(scope, limit)| !bodies.have_room(id, holder, *scope, *limit))
     }
 
-    /// Makes slow bodies give way, until a body has the room that it wants; returns whether it has it.
-    fn make_way(&self, bodies: &mut Bodies, id: u64) -> bool {
+    /// Makes slow bodies give way, until a body has the memory that it wants; returns whether it has it.
+    fn make_way(&self, bodies: &mut BodyQueue, id: u64) -> bool {
         while !self.give(bodies, id) {
             let Some(holder) = bodies.all.get(&id) else { return false };
             if bodies.has_to_queue(id, holder) {
@@ -173,7 +173,7 @@ impl BodyRoom {
             if slow.is_empty() {
                 return false;
             }
-            // A body that needs room is seldom alone.
+            // A body that needs memory is seldom alone.
             let mut freed = 0;
             for id in slow {
                 let Some(slow) = bodies.all.get_mut(&id) else { continue };
@@ -191,13 +191,15 @@ impl BodyRoom {
     /// The part of a limit that is freed at a time.
     const PARTS: usize = 16;
 
-    /// Gives waiting bodies the room that they want, as far as there is any: tenants take turns, and the bodies of one
+    /// Gives waiting bodies the memory that they want, as far as there is any: tenants take turns, and the bodies of one
     /// come in their order.
-    fn give_all(&self, bodies: &mut Bodies) {
-        // If there is too little room for a body of an owner, there is too little for the owner's next one.
+    fn give_all(&self, bodies: &mut BodyQueue) {
+        // If there is too little memory for a body of an owner, there is too little for the owner's next one.
         let mut too_much = HashMap::new();
         for id in bodies.in_turn() {
-            let Some(RoomHolder { owner, wanted, .. }) = bodies.all.get(&id) else { continue };
+            let Some(BodyMemoryHolder { owner, wanted, .. }) = bodies.all.get(&id) else {
+                continue;
+            };
             let (owner, wanted) = (*owner, *wanted);
             if too_much.get(&owner).is_some_and(|least| *least <= wanted) {
                 continue;
@@ -212,8 +214,8 @@ impl BodyRoom {
     }
 }
 
-impl Bodies {
-    /// Waiting bodies in round-robin order: one of each tenant, then the next of each. A tenant that was given room
+impl BodyQueue {
+    /// Waiting bodies in round-robin order: one of each tenant, then the next of each. A tenant that was given memory
     /// comes last in its round.
     fn in_turn(&self) -> Vec<u64> {
         let mut counts = HashMap::<_, u64>::new();
@@ -238,9 +240,9 @@ impl Bodies {
         }
     }
 
-    /// Whether a body without room has to queue after one of the same tenant that needs no more.
-    fn has_to_queue(&self, id: u64, holder: &RoomHolder) -> bool {
-        let is_before = |other: &RoomHolder| {
+    /// Whether a body without memory has to queue after one of the same tenant that needs no more.
+    fn has_to_queue(&self, id: u64, holder: &BodyMemoryHolder) -> bool {
+        let is_before = |other: &BodyMemoryHolder| {
             other.held == 0
                 && other.missing() <= holder.missing()
                 && LimitScope::Tenant.has(holder, other)
@@ -249,9 +251,15 @@ impl Bodies {
         holder.held == 0 && before.any(is_before)
     }
 
-    /// Whether there is room for a body, and then enough for all running ones to be completed one after the other, as
-    /// each releases its room when it is processed: the banker's algorithm.
-    fn have_room(&self, id: u64, holder: &RoomHolder, scope: LimitScope, limit: usize) -> bool {
+    /// Whether there is memory for a body, and then enough for all running ones to be completed one after the other, as
+    /// each releases its memory when it is processed: the banker's algorithm.
+    fn have_room(
+        &self,
+        id: u64,
+        holder: &BodyMemoryHolder,
+        scope: LimitScope,
+        limit: usize,
+    ) -> bool {
         let others = self.all.iter().filter(|(other, _)| **other != id).map(|(_, other)| other);
         let others = others.filter(|other| other.held > 0 && scope.has(holder, other));
         let mut bodies: Vec<_> = others.map(|other| (other.missing(), other.held)).collect();
@@ -266,12 +274,12 @@ impl Bodies {
         })
     }
 
-    /// Bodies that give way to another one: first the one whose sender has been slow for longest, weighted by the room
-    /// of its tenant or address. No body gives way to one whose sender has more room.
-    fn slow(&self, id: u64, holder: &RoomHolder, scope: LimitScope) -> Vec<u64> {
+    /// Bodies that give way to another one: first the one whose sender has been slow for longest, weighted by the memory
+    /// of its tenant or address. No body gives way to one whose sender has more memory.
+    fn slow(&self, id: u64, holder: &BodyMemoryHolder, scope: LimitScope) -> Vec<u64> {
         let now = Instant::now();
-        let slow_for = |other: &RoomHolder| now.saturating_duration_since(other.progress);
-        let is_slow = |other: &RoomHolder| {
+        let slow_for = |other: &BodyMemoryHolder| now.saturating_duration_since(other.progress);
+        let is_slow = |other: &BodyMemoryHolder| {
             other.is_arriving && other.wanted == 0 && slow_for(other) >= GIVES_WAY_AFTER
         };
         let others = self.all.iter().filter(|(other_id, _)| **other_id != id);
@@ -296,10 +304,12 @@ impl Bodies {
         weighted.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Room that each tenant, and each address, has.
+    /// Memory that each tenant, and each address, has.
     fn had(&self) -> (HashMap<Option<TenantId>, usize>, HashMap<Address, usize>) {
         let (mut tenants, mut addresses) = (HashMap::new(), HashMap::new());
-        for RoomHolder { owner, held, .. } in self.all.values().filter(|holder| holder.held > 0) {
+        for BodyMemoryHolder { owner, held, .. } in
+            self.all.values().filter(|holder| holder.held > 0)
+        {
             *tenants.entry(owner.tenant).or_default() += held;
             if let Some(address) = owner.address {
                 *addresses.entry(address).or_default() += held;
@@ -309,7 +319,7 @@ impl Bodies {
     }
 }
 
-impl RoomHolder {
+impl BodyMemoryHolder {
     /// Bytes without which the body cannot be completed.
     fn missing(&self) -> usize {
         self.wanted + self.coming
@@ -318,7 +328,7 @@ impl RoomHolder {
 
 impl LimitScope {
     /// Whether a limit for one body counts another one.
-    fn has(self, one: &RoomHolder, other: &RoomHolder) -> bool {
+    fn has(self, one: &BodyMemoryHolder, other: &BodyMemoryHolder) -> bool {
         let (one, other) = (one.owner, other.owner);
         match self {
             Self::All => true,
@@ -329,16 +339,16 @@ impl LimitScope {
 }
 
 impl<'r> BodyReservation<'r> {
-    /// Whether the place is one of this room.
-    pub(crate) fn is_in(&self, room: &BodyRoom) -> bool {
+    /// Whether the reservation is one of this budget.
+    pub(crate) fn is_in(&self, room: &BodyMemory) -> bool {
         std::ptr::eq(self.room, room)
     }
 
-    /// Takes room for the bytes that the body holds; waits for it, but not indefinitely.
+    /// Takes memory for the bytes that the body holds; waits for it, but not indefinitely.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] when there is no room in time, or the body had to give way.
-    pub(crate) async fn take(&self, mut need: RoomNeed) -> Result<(), Error> {
+    /// [`Error::Overloaded`] when memory does not become free in time, or the body had to give way.
+    pub(crate) async fn take(&self, mut need: BodyMemoryNeed) -> Result<(), Error> {
         let until = Instant::now() + need.patience;
         while !self.try_take(&need)? {
             let now = Instant::now();
@@ -348,13 +358,13 @@ impl<'r> BodyReservation<'r> {
             // A sender that was not slow before may be by then.
             let check = until.min(now + GIVES_WAY_AFTER);
             let _ = timeout_at(check, self.changed.notified()).await;
-            // While the body waits for room, its sender is not slow.
+            // While the body waits for memory, its sender is not slow.
             need.progress = Instant::now();
         }
         Ok(())
     }
 
-    fn try_take(&self, need: &RoomNeed) -> Result<bool, Error> {
+    fn try_take(&self, need: &BodyMemoryNeed) -> Result<bool, Error> {
         let mut bodies = self.room.lock();
         let holder = bodies.all.get_mut(&self.id).filter(|holder| !holder.gives_way);
         let holder = holder.ok_or(Error::Overloaded)?;
@@ -367,7 +377,7 @@ impl<'r> BodyReservation<'r> {
         Ok(self.room.make_way(&mut bodies, self.id))
     }
 
-    fn gives_way(&self, bodies: &Bodies) -> bool {
+    fn gives_way(&self, bodies: &BodyQueue) -> bool {
         bodies.all.get(&self.id).is_none_or(|holder| holder.gives_way)
     }
 
@@ -423,9 +433,9 @@ mod tests {
         BodyOwner { address: Some(address.parse::<IpAddr>().unwrap().into()), ..owner }
     }
 
-    /// Takes room for a body whose sender was fast until now; returns whether it got it.
+    /// Takes memory for a body whose sender was fast until now; returns whether it got it.
     async fn take(place: &BodyReservation<'_>, arrived: usize, coming: usize) -> bool {
-        let need = RoomNeed {
+        let need = BodyMemoryNeed {
             held: arrived,
             coming,
             is_arriving: coming > 0,
@@ -435,9 +445,9 @@ mod tests {
         place.take(need).await.is_ok()
     }
 
-    /// A body that gets its room at once.
+    /// A body that gets its memory at once.
     fn taken(
-        room: &BodyRoom,
+        room: &BodyMemory,
         owner: BodyOwner,
         arrived: usize,
         coming: usize,
@@ -447,13 +457,13 @@ mod tests {
         place
     }
 
-    fn waits(room: &BodyRoom, owner: BodyOwner, arrived: usize, coming: usize) -> bool {
+    fn waits(room: &BodyMemory, owner: BodyOwner, arrived: usize, coming: usize) -> bool {
         take(&room.enter(owner), arrived, coming).now_or_never().is_none()
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_declared_takes_no_room() {
-        let room = BodyRoom::new(ROOM, SHARE);
+        let room = BodyMemory::new(ROOM, SHARE);
         let _declared = taken(&room, owner(1), 1, 31);
         assert!(!waits(&room, owner(1), 2, 0));
         assert!(!waits(&room, owner(2), 32, 0));
@@ -466,7 +476,7 @@ mod tests {
             (owner(1), owner(1), owner(2)),
             (of_address(1, "192.0.2.1"), of_address(2, "192.0.2.1"), of_address(2, "192.0.2.2")),
         ] {
-            let room = BodyRoom::new(ROOM, SHARE);
+            let room = BodyMemory::new(ROOM, SHARE);
             let _all = taken(&room, one, SHARE, 0);
             assert!(waits(&room, same, 1, 0));
             assert!(!waits(&room, other, 8, 0));
@@ -476,7 +486,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_is_complete_gives_its_room_to_those_who_wait_in_their_order() {
-        let room = BodyRoom::new(ROOM, SHARE);
+        let room = BodyMemory::new(ROOM, SHARE);
         let first = taken(&room, owner(1), SHARE, 0);
         let (second, third) = (room.enter(owner(1)), room.enter(owner(1)));
         let (mut second_taken, mut third_taken) =
@@ -495,7 +505,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn tenants_are_given_room_in_turn() {
-        let room = BodyRoom::new(ROOM, ROOM);
+        let room = BodyMemory::new(ROOM, ROOM);
         let first = taken(&room, owner(1), ROOM, 0);
         let served = Mutex::new(Vec::new());
         let bodies = [1, 1, 1, 2, 2].map(|tenant| {
@@ -513,7 +523,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn fast_bodies_that_need_more_than_there_is_are_all_completed_one_after_the_other() {
-        let room = BodyRoom::new(ROOM, SHARE);
+        let room = BodyMemory::new(ROOM, SHARE);
         let complete = |tenant| {
             let room = &room;
             async move {
@@ -531,7 +541,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_is_slow_gives_way_the_slowest_of_those_who_have_most_first() {
-        let room = BodyRoom::new(ROOM, SHARE);
+        let room = BodyMemory::new(ROOM, SHARE);
         let _little = taken(&room, owner(3), 2, 1);
         tokio::time::sleep(GIVES_WAY_AFTER).await;
         let older = taken(&room, owner(1), 10, 2);
@@ -552,9 +562,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_has_room_for_all_and_has_not_sent_it_gives_way_too() {
-        let room = BodyRoom::new(ROOM, SHARE);
+        let room = BodyMemory::new(ROOM, SHARE);
         let slow = room.enter(owner(1));
-        let need = |is_arriving| RoomNeed {
+        let need = |is_arriving| BodyMemoryNeed {
             held: SHARE,
             coming: 0,
             is_arriving,
@@ -572,7 +582,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_room_is_not_slow_and_gives_up_in_time() {
-        let room = BodyRoom::new(ROOM, SHARE);
+        let room = BodyMemory::new(ROOM, SHARE);
         let _processed = taken(&room, owner(1), SHARE, 0);
         let place = room.enter(owner(1));
         let began = Instant::now();

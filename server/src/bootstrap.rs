@@ -9,7 +9,7 @@ use svctrack_core::{
     value::{Document, Json, TenantId},
 };
 use svctrack_store::{Actor, StoreError, Tenant, TenantRecord, TokenRecord};
-use svctrack_web::Loads;
+use svctrack_web::SnippetScript;
 
 use crate::{app::App, auth::Token, config::Config, served_parts::ServerPart};
 
@@ -129,7 +129,7 @@ Open this link in a browser to sign in; it works once, within 15 minutes (later,
         let operator = self.operator.as_ref().map_or("", Token::reveal);
         let has = |part| app.parts.have(part);
         let first_event = match has(ServerPart::Tracking) {
-            true => first_event(&svctrack_web::snippet(addresses, &tenant, Loads::Newest)),
+            true => first_event(&svctrack_web::snippet(addresses, &tenant, SnippetScript::Newest)),
             false => String::new(),
         };
         let try_it = match has(ServerPart::Demo) && has(ServerPart::Tracking) {

@@ -1,4 +1,4 @@
-//! What is around the plots of a chart: title, legends and labels. No text covers another one or a mark in any of
+//! The parts around the plots of a chart: title, legends and labels. No text covers another one or a mark in any of
 //! [`FONTS`], although they are wider than the one that measures texts.
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use charts_rs::{
     ChartBase, Color, FontConfig, Line, Margin, Rect, Text, Theme, get_theme,
     measure_text_width_family,
 };
-use svctrack_core::revenue::{Chart, Mark};
+use svctrack_core::revenue::{Chart, SeriesMark};
 
 use crate::chart_colors::{Style, ground};
 
@@ -50,12 +50,12 @@ pub(super) const DASHES: &str = "4,4";
 pub(super) struct Sheet {
     style: Style,
     theme: Arc<Theme>,
-    /// Where the next part begins.
+    /// Height at which the next part begins.
     pub(super) top: f32,
     parts: Vec<String>,
 }
 
-/// Where a plot is.
+/// Position of a plot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plot {
     pub(super) left: f32,
@@ -69,7 +69,7 @@ pub(super) struct Plot {
 pub(super) struct LegendEntry<'c> {
     pub(super) name: &'c str,
     pub(super) color: Color,
-    pub(super) mark: Mark,
+    pub(super) mark: SeriesMark,
 }
 
 /// Side of its place that a text is at.
@@ -244,12 +244,12 @@ impl Sheet {
 impl LegendEntry<'_> {
     /// Mark of the series, its middle at a height.
     fn mark_at(&self, left: f32, middle: f32) -> String {
-        if self.mark == Mark::Bars {
+        if self.mark == SeriesMark::Bars {
             let (fill, top) = (Some(self.color.into()), middle - MARK_HEIGHT / 2.0);
             let (width, height) = (MARK_WIDTH, MARK_HEIGHT);
             return Rect { fill, left, top, width, height, ..Rect::default() }.svg();
         }
-        let dashes = (self.mark == Mark::Dashes).then(|| DASHES.to_owned());
+        let dashes = (self.mark == SeriesMark::Dashes).then(|| DASHES.to_owned());
         let line = Line {
             color: Some(self.color),
             stroke_width: 2.0,

@@ -5,7 +5,7 @@ use charts_rs::{
     THEME_LIGHT, svg_with_accessibility,
 };
 use svctrack_core::{
-    revenue::{Chart, ChartSeries, Mark, Report, ReportQuery, UnfinishedIntervals},
+    revenue::{Chart, ChartSeries, Report, ReportQuery, SeriesMark, UnfinishedIntervals},
     value::Number,
 };
 use svctrack_store::StoreError;
@@ -99,9 +99,12 @@ impl<'c> Panel<'c> {
             color: self.style.color(at),
             mark: drawn.mark,
         });
-        let has_bars = self.series.iter().any(|drawn| drawn.mark == Mark::Bars);
-        let (color, mark) =
-            if has_bars { (unfinished_of(text), Mark::Bars) } else { (text, Mark::Dashes) };
+        let has_bars = self.series.iter().any(|drawn| drawn.mark == SeriesMark::Bars);
+        let (color, mark) = if has_bars {
+            (unfinished_of(text), SeriesMark::Bars)
+        } else {
+            (text, SeriesMark::Dashes)
+        };
         let unfinished = LegendEntry { name: self.unfinished.name, color, mark };
         entries.chain((self.unfinished.count > 0).then_some(unfinished)).collect()
     }
@@ -173,7 +176,7 @@ impl<'c> Panel<'c> {
             for drawn in self.series {
                 let value = drawn.values.get(place).copied().flatten().map_or(0.0, height_of);
                 let (below, above) = (value.min(0.0), value.max(0.0));
-                if drawn.mark == Mark::Bars {
+                if drawn.mark == SeriesMark::Bars {
                     bars = (bars.0 + below, bars.1 + above);
                 } else {
                     extent = (extent.0.min(below), extent.1.max(above));
@@ -268,15 +271,17 @@ fn shortened(label: &str, most: usize) -> String {
 /// Series of a chart whose bars are at least as high as that of the value `least`, unless they are 0.
 fn series_of(drawn: &ChartSeries, least: f32) -> Series {
     let height = |number| match height_of(number) {
-        value if value != 0.0 && drawn.mark == Mark::Bars => value.abs().max(least).copysign(value),
+        value if value != 0.0 && drawn.mark == SeriesMark::Bars => {
+            value.abs().max(least).copysign(value)
+        }
         value => value,
     };
     let values = drawn.values.iter().map(|value| value.map(height)).collect();
     let mut series = Series::new_nullable(drawn.name.clone(), values);
     match drawn.mark {
-        Mark::Bars => series.stack = Some("bars".to_owned()),
-        Mark::Line => series.category = Some(SeriesCategory::Line),
-        Mark::Dashes => {
+        SeriesMark::Bars => series.stack = Some("bars".to_owned()),
+        SeriesMark::Line => series.category = Some(SeriesCategory::Line),
+        SeriesMark::Dashes => {
             series.category = Some(SeriesCategory::Line);
             series.stroke_dash_array = Some(DASHES.to_owned());
         }
@@ -305,10 +310,10 @@ mod tests {
             ChartSeries { name: String::new(), values, mark }
         };
         let series = vec![
-            drawn(Mark::Bars, [40, 5]),
-            drawn(Mark::Bars, [22, -3]),
-            drawn(Mark::Bars, [-9, -4]),
-            drawn(Mark::Line, [60, -1]),
+            drawn(SeriesMark::Bars, [40, 5]),
+            drawn(SeriesMark::Bars, [22, -3]),
+            drawn(SeriesMark::Bars, [-9, -4]),
+            drawn(SeriesMark::Line, [60, -1]),
         ];
         let labels = vec!["a".to_owned(), "b".to_owned()];
         let content = Chart { labels, panels: vec![series], ..Chart::default() };
@@ -324,8 +329,8 @@ mod tests {
             ChartSeries { name: String::new(), values, mark }
         };
         let series = vec![
-            drawn(Mark::Bars, ["0.01", "-0.01", "0"]),
-            drawn(Mark::Line, ["400000", "0", "1"]),
+            drawn(SeriesMark::Bars, ["0.01", "-0.01", "0"]),
+            drawn(SeriesMark::Line, ["400000", "0", "1"]),
         ];
         let labels = ["a", "b", "c"].map(str::to_owned).to_vec();
         let content = Chart { labels, panels: vec![series], ..Chart::default() };
@@ -345,7 +350,7 @@ mod tests {
     fn a_narrow_ranking_has_bars_next_to_any_names_and_values() {
         for name in ["ACME MANUFACTURING COMPANY", "株式会社日本電気通信システム"] {
             let values = vec![Number::parse("12345678901.23")];
-            let series = vec![ChartSeries { name: String::new(), values, mark: Mark::Bars }];
+            let series = vec![ChartSeries { name: String::new(), values, mark: SeriesMark::Bars }];
             let labels = vec![name.to_owned()];
             let content = Chart { labels, panels: vec![series], ..Chart::default() };
             let style = Style { theme: THEME_LIGHT, is_narrow: true };

@@ -27,7 +27,7 @@ use tokio::{
 use crate::{
     connections::ConnectionWait,
     limits::{ANSWER_STALL, SHORT_WRITE_BYTES, STOP_STALL},
-    linger::Linger,
+    linger::LingeringClose,
     malformed_requests::completed,
 };
 
@@ -49,7 +49,7 @@ pub(crate) struct ClientStream<S, E> {
     stall: Option<BoxFuture<'static, ()>>,
     waiting: Arc<ConnectionWait>,
     /// What is left to the client after a response that left its request unread; none before.
-    linger: Option<Linger>,
+    linger: Option<LingeringClose>,
 }
 
 impl<S, E> ClientStream<S, E> {
@@ -189,7 +189,7 @@ where
         if !this.waiting.has_unread() || *this.stopping.borrow() {
             return Poll::Ready(Ok(()));
         }
-        let linger = this.linger.insert(Linger::begin());
+        let linger = this.linger.insert(LingeringClose::begin());
         linger.poll(&this.waiting, &mut this.stream, context).map(Ok)
     }
 }

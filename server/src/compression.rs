@@ -1,6 +1,6 @@
 //! Compression of responses (R58) with the coding that the caller prefers, for text that is long enough. A short text
 //! is compressed at once; a long one in pieces, on threads that block no request, and with only one piece of it in
-//! memory. A text that many callers request is compressed once ([`Forms`]).
+//! memory. A text that many callers request is compressed once ([`CompressedText`]).
 //!
 //! Never compressed are streams of events and backups, files that have compressed forms, and responses with a secret. A
 //! compressed response has a weak tag, since its bytes differ from those of the plain one.
@@ -42,7 +42,7 @@ const BROTLI_BUFFER_BYTES: usize = 16 * 1024;
 
 /// Marks a response with a secret.
 #[derive(Clone, Copy)]
-pub(crate) struct Secret;
+pub(crate) struct HasSecret;
 
 /// A coding of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,14 +231,14 @@ fn packed(coding: ContentCoding, plain: &[u8]) -> io::Result<Vec<u8>> {
     Ok(packed)
 }
 
-/// A long text that is the same for many callers, and its compressed forms: each is compressed once, when it is first
+/// A long text that is the same for many callers, and its compressed variants: each is compressed when it is first
 /// requested, and cached.
-pub(crate) struct Forms {
+pub(crate) struct CompressedText {
     plain: Bytes,
     packed: [OnceCell<Bytes>; ContentCoding::ALL.len()],
 }
 
-impl Forms {
+impl CompressedText {
     pub(crate) fn new(plain: Bytes) -> Arc<Self> {
         Arc::new(Self { plain, packed: Default::default() })
     }
@@ -325,7 +325,7 @@ fn is_compressible(response: &Response) -> bool {
             | "text/csv"
             | "text/html"
     );
-    is_text && response.extensions().get::<Secret>().is_none()
+    is_text && response.extensions().get::<HasSecret>().is_none()
 }
 
 /// Compresses the pieces that are added.
@@ -468,7 +468,7 @@ mod tests {
         let compressions = Compressions::default();
         let short = "x".repeat(MIN_COMPRESSED_BYTES as usize);
         let mut secret = response(text.clone());
-        secret.extensions_mut().insert(Secret);
+        secret.extensions_mut().insert(HasSecret);
         let events = Response::builder().content_type("text/event-stream").body(text.clone());
         let backup = Response::builder().content_type("application/gzip").body(text.clone());
         let packed = Response::builder()

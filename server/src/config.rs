@@ -20,7 +20,7 @@ use crate::{
     app::Limits,
     backup_folder::{BackupInterval, Schedule},
     bootstrap::settings::BootstrapConfig,
-    listen_address::Listen,
+    listen_address::ListenAddress,
     observe::settings::ObserveConfig,
     proxies::settings::ProxyConfig,
     served_parts::{ServedParts, ServerPart},
@@ -56,7 +56,7 @@ pub struct Config {
     /// Memory for the store's cache, in MiB.
     pub cache_mb: u32,
     /// Host and port to listen on.
-    pub listen: Listen,
+    pub listen: ListenAddress,
     /// Address at which browsers reach the server, if it is not the listen address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_url: Option<String>,

@@ -1,5 +1,5 @@
-//! Open connections: their limits, and which of them end where another one needs a place: those that wait for their
-//! client to send something, of the address that has the most first, and those that have waited longest.
+//! Open connections: their limits, and which ones are closed when another one needs a slot: connections that wait for
+//! their client to send something, of the address with the most of them first, and there the longest wait first.
 
 use std::{
     cmp::Reverse,
@@ -26,7 +26,7 @@ use crate::{
     proxies::Proxies,
 };
 
-/// All of a server.
+/// All connections of a server.
 #[derive(Clone)]
 pub(crate) struct Connections(Arc<SharedConnections>);
 
@@ -46,7 +46,7 @@ struct OpenConnections {
     of_address: HashMap<IpAddr, usize>,
 }
 
-/// Place of an open connection; it is free again when dropped.
+/// Slot of an open connection; it is released when dropped.
 pub(crate) struct ConnectionSlot {
     connections: Connections,
     id: u64,
@@ -154,7 +154,7 @@ impl ConnectionWait {
 }
 
 impl Connections {
-    /// Connections with a number of `places`; proxies may have all of them.
+    /// Connections with a number of slots (`places`); proxies may have all of them.
     pub(crate) fn new(places: usize, proxies: Proxies) -> Self {
         Self::started(Instant::now(), places, proxies)
     }
@@ -168,8 +168,8 @@ impl Connections {
         self.0.open.lock()
     }
 
-    /// Place for a connection, as soon as there is one; none when its address has the maximum, all of them busy. A
-    /// proxy speaks for many and may have all.
+    /// Waits for a slot; `None` if the address has the maximum of connections, and all of them are busy. A proxy
+    /// connects for many clients and may have all slots.
     pub(crate) async fn enter(&self, address: IpAddr) -> Option<ConnectionSlot> {
         while self.is_full() {
             self.make_room();
@@ -199,13 +199,13 @@ impl Connections {
         self.lock().all.len() >= self.0.places
     }
 
-    /// Ends some of the connections that wait, if there are any: several at a time, since more places are needed soon.
+    /// Ends some of the connections that wait, if there are any: several at a time, since more slots are needed soon.
     pub(crate) fn make_room(&self) {
         let count = 1 + self.0.places / Self::PARTS;
         self.lock().end_longest_waiting(count, |_| true);
     }
 
-    /// Share of the places that is freed at a time.
+    /// Share of the slots that is released at a time.
     const PARTS: usize = 64;
 }
 

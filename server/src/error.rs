@@ -19,7 +19,7 @@ use crate::{
         MAX_HEAD_BYTES, MAX_HEADERS, MAX_URI_BYTES, PARKED_FULL_WAIT, RETRY_AFTER_SECONDS,
         SUSPENDED_RETRY_AFTER_SECONDS,
     },
-    observe::running_request::Cause,
+    observe::running_request::ProblemCode,
     pages::respond::html,
     rate_limit::{BURST_SECONDS, LimitExceeded},
     sender_limits::{Allowance, ExceededAllowance},
@@ -313,7 +313,7 @@ impl Error {
             response = html(problem_page(shell.as_ref(), title, &detail, request_id));
             response.set_status(status);
         }
-        response.extensions_mut().insert(Cause(verdict.code.into()));
+        response.extensions_mut().insert(ProblemCode(verdict.code.into()));
         add_headers(&mut response, allow, scheme, retry_after);
         if is_encoding {
             // RFC 9110, 12.5.3.

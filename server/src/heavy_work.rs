@@ -3,7 +3,7 @@
 
 use tokio::task::{JoinHandle, spawn_blocking};
 
-/// Difference of the niceness from that of a thread that serves requests: with both on one processor the work gets a
+/// Difference in niceness to a thread that serves requests: with both on one processor the work gets a
 /// third of the time of that thread.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 5;

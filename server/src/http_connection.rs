@@ -27,7 +27,7 @@ use tokio::{
 use crate::{
     client_stream::ClientStream,
     connections::ConnectionWait,
-    keep_alive::HeadTimer,
+    keep_alive::RequestHeadTimer,
     limits::{HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_HEAD_BYTES},
     observe::connection_counts::{ConnectionCounts, RejectionCause},
     proxies::Proxies,
@@ -36,14 +36,14 @@ use crate::{
     watched_body::WatchedBody,
 };
 
-/// Ends of a connection, and the proxies that may speak for others.
-pub(crate) struct Peers {
+/// Both addresses of a connection, and the proxies that may name other clients.
+pub(crate) struct ConnectionPeers {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
     pub(crate) proxies: Proxies,
 }
 
-impl Peers {
+impl ConnectionPeers {
     /// Client of a request, in the place of a proxy that passed it on.
     fn client_of(&self, headers: &HeaderMap) -> RemoteAddr {
         let mut client = self.remote;
@@ -82,7 +82,7 @@ impl Transport {
 
 /// A connection that was accepted.
 pub(crate) struct Connection<E> {
-    pub(crate) peers: Peers,
+    pub(crate) peers: ConnectionPeers,
     pub(crate) endpoint: Arc<E>,
     pub(crate) waiting: Arc<ConnectionWait>,
     /// Becomes true when the server stops.
@@ -130,7 +130,7 @@ where
     {
         let Self { peers, endpoint, waiting, stopping, watcher, .. } = self;
         let stream = ClientStream::new(stream, endpoint.clone(), stopping, waiting.clone());
-        let timer = HeadTimer::new(waiting.clone(), IDLE_TIMEOUT - HEAD_TIMEOUT);
+        let timer = RequestHeadTimer::new(waiting.clone(), IDLE_TIMEOUT - HEAD_TIMEOUT);
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let (endpoint, waiting) = (endpoint.clone(), waiting.clone());
             let peers = (LocalAddr(peers.local.into()), peers.client_of(request.headers()));
@@ -173,7 +173,7 @@ async fn respond(
         && !body.can_be_passed(expects_continue).await
     {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-        // Who was too slow gets no more time.
+        // A client that was too slow gets no more time.
         if response.status() != StatusCode::REQUEST_TIMEOUT {
             waiting.leave_unread();
         }

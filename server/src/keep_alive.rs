@@ -2,7 +2,7 @@
 //!
 //! hyper has one timeout for a head and for an idle connection, and starts a sleep before each head. A proxy keeps its
 //! connections open for longer than a head may take, so after the first request the timeout is longer, unless the
-//! connection's place is needed. A later head may then be as slow: it holds no more than an idle connection does.
+//! connection's slot is needed. A later head may then be as slow: it holds no more than an idle connection does.
 
 use std::{
     fmt,
@@ -20,7 +20,7 @@ use hyper::rt::{Sleep, Timer};
 use crate::connections::ConnectionWait;
 
 /// Timer of one connection, which waits for one head at a time.
-pub(crate) struct HeadTimer {
+pub(crate) struct RequestHeadTimer {
     waiting: Arc<ConnectionWait>,
     /// Additional time for a head after the first one.
     longer_by: Duration,
@@ -28,24 +28,26 @@ pub(crate) struct HeadTimer {
     has_waited: AtomicBool,
 }
 
-impl fmt::Debug for HeadTimer {
+impl fmt::Debug for RequestHeadTimer {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.debug_struct("HeadTimer").field("longer_by", &self.longer_by).finish_non_exhaustive()
+        to.debug_struct("RequestHeadTimer")
+            .field("longer_by", &self.longer_by)
+            .finish_non_exhaustive()
     }
 }
 
-struct HeadWait {
+struct RequestHeadWait {
     sleep: Pin<Box<tokio::time::Sleep>>,
     waiting: Arc<ConnectionWait>,
 }
 
-impl HeadTimer {
+impl RequestHeadTimer {
     pub(crate) fn new(waiting: Arc<ConnectionWait>, longer_by: Duration) -> Self {
         Self { waiting, longer_by, has_waited: AtomicBool::new(false) }
     }
 }
 
-impl Timer for HeadTimer {
+impl Timer for RequestHeadTimer {
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
         self.sleep_until(self.now() + duration)
     }
@@ -57,7 +59,7 @@ impl Timer for HeadTimer {
         };
         self.waiting.begin();
         let sleep = Box::pin(tokio::time::sleep_until(until.into()));
-        Box::pin(HeadWait { sleep, waiting: self.waiting.clone() })
+        Box::pin(RequestHeadWait { sleep, waiting: self.waiting.clone() })
     }
 
     fn now(&self) -> Instant {
@@ -65,9 +67,9 @@ impl Timer for HeadTimer {
     }
 }
 
-impl Sleep for HeadWait {}
+impl Sleep for RequestHeadWait {}
 
-impl Future for HeadWait {
+impl Future for RequestHeadWait {
     type Output = ();
 
     // hyper checks first whether a head has arrived.
@@ -79,7 +81,7 @@ impl Future for HeadWait {
     }
 }
 
-impl Drop for HeadWait {
+impl Drop for RequestHeadWait {
     fn drop(&mut self) {
         self.waiting.end();
     }
@@ -107,7 +109,9 @@ mod tests {
         });
         let mut builder = http1::Builder::new();
         let waiting = Arc::new(ConnectionWait::new(Instant::now()));
-        builder.timer(HeadTimer::new(waiting.clone(), KEPT_FOR - HEAD)).header_read_timeout(HEAD);
+        builder
+            .timer(RequestHeadTimer::new(waiting.clone(), KEPT_FOR - HEAD))
+            .header_read_timeout(HEAD);
         tokio::spawn(builder.serve_connection(TokioIo::new(far), service));
         (near, waiting)
     }

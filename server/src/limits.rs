@@ -38,7 +38,7 @@ pub(crate) const MAX_HEAD_BYTES: usize = 16 * 1024 + MAX_URI_BYTES;
 /// Maximum number of headers of a request: the default of hyper.
 pub(crate) const MAX_HEADERS: usize = 100;
 
-/// Largest body, in bytes, that needs no room in the budget, as most events: for all connections that is 16 MiB, and
+/// Largest body, in bytes, that needs no memory in the budget, as most events: for all connections that is 16 MiB, and
 /// most of it is the read buffer of the connections anyway.
 pub(crate) const FREE_BODY_BYTES: usize = 4 * 1024;
 /// Budget of small bodies, of records and single events, in the whole process, in bytes: the memory that all their
@@ -46,28 +46,28 @@ pub(crate) const FREE_BODY_BYTES: usize = 4 * 1024;
 pub(crate) const SMALL_BODY_BUDGET_BYTES: usize = 8 * 1024 * 1024;
 /// Share of this budget for one tenant, and for one address, in bytes, so that there is some for others.
 pub(crate) const SMALL_BODY_SHARE_BYTES: usize = 6 * 1024 * 1024;
-/// Budget of large bodies, in bytes: one of the largest, and more than that for others. They have a room of their own,
-/// so that waiting for it delays no single event.
+/// Budget of large bodies, in bytes: one of the largest, and more than that for others. It is separate, so that waiting
+/// for it delays no single event.
 pub(crate) const LARGE_BODY_BUDGET_BYTES: usize = 36 * 1024 * 1024;
 pub(crate) const LARGE_BODY_SHARE_BYTES: usize = MAX_BULK_BYTES;
-/// Budget of compressed bodies, as they arrive, in bytes; one may be as large as a share. Who holds some of it may wait
-/// for room for the decompressed body, but not the other way round.
+/// Budget of compressed bodies, as they arrive, in bytes; one may be as large as a share. A compressed body may wait for
+/// memory for its decompressed form, but not the other way round.
 pub(crate) const PACKED_BODY_BUDGET_BYTES: usize = 14 * 1024 * 1024;
 pub(crate) const MAX_PACKED_BYTES: usize = 12 * 1024 * 1024;
-/// Bytes that a connection reads of a body before the reader of the body asks for more: room for these is taken ahead.
+/// Bytes that a connection reads of a body before the reader of the body asks for more: memory for these is taken ahead.
 pub(crate) const READ_AHEAD_BYTES: usize = 16 * 1024;
-/// How long a sender may make no progress before it gives way to others that need its room: a good line sends
+/// How long a sender may make no progress before it gives way to others that need its memory: a good line sends
 /// [`LARGE_BODY_PACE`]'s bytes in that time. Waiting bodies check in this interval for a slow sender.
 pub(crate) const GIVES_WAY_AFTER: Duration = Duration::from_millis(250);
-/// How long a small body waits for room in the budget before its sender is asked to retry.
+/// How long a small body waits for memory in the budget before its sender is asked to retry.
 pub(crate) const BODY_BUDGET_WAIT: Duration = Duration::from_secs(5);
-/// How long a large body waits for room: fifty of the largest, one after the other, are read in this time.
+/// How long a large body waits for memory: fifty of the largest, one after the other, are read in this time.
 pub(crate) const LARGE_BODY_BUDGET_WAIT: Duration = Duration::from_secs(180);
 
 /// Longest time of the head of a request.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection stays open for the next request: longer than with nginx (60 s) and Caddy (120 s), so that
-/// mostly these end it, and do not send a request just then. Where its place is needed it ends before.
+/// mostly these end it, and do not send a request just then. If its slot is needed, it ends earlier.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(130);
 /// Longest time of a body in all.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -75,7 +75,7 @@ pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 /// Pace of a KiB a second, which every line reaches.
 pub(crate) const SMALL_BODY_PACE: MinimumRate =
     MinimumRate { bytes: 10 * 1024, within: Duration::from_secs(10) };
-/// Pace of a body that takes much of the room for large ones: a slow mobile line keeps to it.
+/// Pace of a body that takes much of the memory for large ones: a slow mobile line keeps to it.
 pub(crate) const LARGE_BODY_PACE: MinimumRate =
     MinimumRate { bytes: 192 * 1024, within: Duration::from_secs(3) };
 
@@ -161,11 +161,11 @@ pub(crate) const BODY_BYTE_US: u64 = 15;
 pub(crate) const MAX_HANDSHAKES_PER_SECOND: NonZeroU32 = NonZeroU32::MIN.saturating_add(127);
 /// How long a trusted proxy may take for its header of the PROXY protocol: it sends that at once.
 pub(crate) const PROXY_HEADER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longest time of a TLS handshake: that of a head.
+/// Longest time of a TLS handshake: as of a head.
 pub(crate) const HANDSHAKE_TIMEOUT: Duration = HEAD_TIMEOUT;
 /// Interval in which the files of the certificate are checked: a new one is in use within twice that.
 pub(crate) const CERTIFICATE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
-/// Interval in which a connection that needs a place checks whether a busy one waits for its client now.
+/// Interval in which a connection that needs a slot checks whether a busy one waits for its client now.
 pub(crate) const CROWDED_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// Pause after a failed accept: without it, a process out of files would spin.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

@@ -22,12 +22,12 @@ use crate::{
 const PIECE_BYTES: usize = 8 * 1024;
 
 /// Time and bytes that are left to a client.
-pub(crate) struct Linger {
+pub(crate) struct LingeringClose {
     time: Pin<Box<Sleep>>,
     bytes: usize,
 }
 
-impl Linger {
+impl LingeringClose {
     /// Begins the time of a client.
     pub(crate) fn begin() -> Self {
         Self { time: Box::pin(sleep(LINGER_TIMEOUT)), bytes: MAX_LINGER_BYTES }
@@ -77,7 +77,7 @@ mod tests {
 
     /// Ends a connection to a client at the other end of this stream.
     async fn end(waiting: Arc<ConnectionWait>, mut stream: DuplexStream) {
-        let mut linger = Linger::begin();
+        let mut linger = LingeringClose::begin();
         poll_fn(|context| linger.poll(&waiting, &mut stream, context)).await;
     }
 

@@ -12,18 +12,18 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// A host and a port to listen on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Listen(String);
+pub struct ListenAddress(String);
 
 /// Default port of the service.
 const DEFAULT_PORT: u16 = 8080;
 
-impl Default for Listen {
+impl Default for ListenAddress {
     fn default() -> Self {
         Self::on_loopback(DEFAULT_PORT)
     }
 }
 
-impl Listen {
+impl ListenAddress {
     pub(crate) fn on_loopback(port: u16) -> Self {
         Self(format!("127.0.0.1:{port}"))
     }
@@ -50,7 +50,7 @@ pub fn own_url(scheme: &Scheme, address: SocketAddr) -> String {
     format!("{scheme}://{}", SocketAddr::new(host, address.port()))
 }
 
-impl FromStr for Listen {
+impl FromStr for ListenAddress {
     type Err = String;
 
     /// # Errors
@@ -60,7 +60,7 @@ impl FromStr for Listen {
     }
 }
 
-impl Listen {
+impl ListenAddress {
     /// Reads an address; `port` is the one that a message suggests.
     ///
     /// # Errors
@@ -110,32 +110,32 @@ fn is_host(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.bytes().all(is_plain)
 }
 
-impl fmt::Display for Listen {
+impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Listen {
+impl<'de> Deserialize<'de> for ListenAddress {
     /// A text, or a number, which is a port.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Visitor;
         impl de::Visitor<'_> for Visitor {
-            type Value = Listen;
+            type Value = ListenAddress;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(r#""127.0.0.1:8080", or a port"#)
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Listen, E> {
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<ListenAddress, E> {
                 text.parse().map_err(E::custom)
             }
 
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Listen, E> {
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<ListenAddress, E> {
                 self.visit_str(&number.to_string())
             }
 
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Listen, E> {
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<ListenAddress, E> {
                 self.visit_str(&number.to_string())
             }
         }
@@ -149,7 +149,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: Result<&str, &str>) {
-        match (text.parse::<Listen>(), expect) {
+        match (text.parse::<ListenAddress>(), expect) {
             (Ok(listen), Ok(expect)) => assert_eq!(listen.as_str(), expect),
             (Err(message), Err(expect)) => assert!(message.contains(expect), "{text}: {message}"),
             (found, _) => panic!("{text}: {found:?}"),
@@ -189,7 +189,7 @@ mod tests {
             ("192.0.2.1:80", "http://192.0.2.1:80"),
             ("localhost:80", "http://localhost:80"),
         ] {
-            assert_eq!(text.parse::<Listen>().unwrap().own_url(&Scheme::HTTP), expect);
+            assert_eq!(text.parse::<ListenAddress>().unwrap().own_url(&Scheme::HTTP), expect);
         }
     }
 }

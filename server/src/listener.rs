@@ -17,7 +17,7 @@ use tokio::{
 
 use crate::{
     connections::Connections,
-    http_connection::{Connection, Peers},
+    http_connection::{Connection, ConnectionPeers},
     limits::{ACCEPT_PAUSE, MAX_CONNECTIONS, RESERVED_FILES, STOP_STALL, STOP_TIMEOUT},
     observe::connection_counts::{ConnectionCounts, RejectionCause},
     proxies::Proxies,
@@ -27,7 +27,7 @@ use crate::{
 
 /// Limits of the clients: the number of connections, the proxies that may have all of them and name clients, and the
 /// counters.
-pub struct Clients {
+pub struct ClientLimits {
     pub(crate) places: usize,
     pub(crate) proxies: Proxies,
     pub(crate) counts: Arc<ConnectionCounts>,
@@ -35,7 +35,7 @@ pub struct Clients {
     pub(crate) tls: Option<Arc<Tls>>,
 }
 
-impl Clients {
+impl ClientLimits {
     /// As many clients as these workers can serve, without TLS.
     pub fn for_workers(workers: &Workers, proxies: Proxies, counts: Arc<ConnectionCounts>) -> Self {
         let places = max_connections(RESERVED_FILES + workers.files());
@@ -50,7 +50,7 @@ impl Clients {
 /// When the address of the listener cannot be read.
 pub async fn serve<E>(
     listener: TcpListener,
-    clients: Clients,
+    clients: ClientLimits,
     workers: &mut Workers,
     endpoint: E,
     stop: impl Future<Output = ()>,
@@ -66,7 +66,7 @@ where
     let mut failed = LogThrottle::default();
     let mut stop = std::pin::pin!(stop);
     loop {
-        // One connection is accepted at a time; the others wait in the backlog until it has a place.
+        // One connection is accepted at a time; the others wait in the backlog until it has a slot.
         let next = async {
             let (stream, remote) = listener.accept().await?;
             Ok((stream, remote, connections.enter(address_of(remote)).await))
@@ -94,7 +94,7 @@ where
             continue;
         };
         let connection = Connection {
-            peers: Peers { local, remote, proxies: clients.proxies.clone() },
+            peers: ConnectionPeers { local, remote, proxies: clients.proxies.clone() },
             endpoint: endpoint.clone(),
             waiting: place.waiting.clone(),
             stopping: stopping.subscribe(),
@@ -200,7 +200,7 @@ mod tests {
         let mut workers = Workers::start().unwrap();
         tokio::spawn(async move {
             let (proxies, counts) = (Proxies::default(), Arc::default());
-            let clients = Clients { places: 1, proxies, counts, tls: None };
+            let clients = ClientLimits { places: 1, proxies, counts, tls: None };
             serve(listener, clients, &mut workers, endpoint, std::future::pending()).await
         });
         let mut client = std::net::TcpStream::connect(address).unwrap();

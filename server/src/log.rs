@@ -228,12 +228,12 @@ mod tests {
     }
 
     /// Accepts up to a number of bytes at a time, and fails where it may accept none.
-    struct Taker {
+    struct ShortWriter {
         may: Receiver<usize>,
         written: mpsc::Sender<String>,
     }
 
-    impl Write for Taker {
+    impl Write for ShortWriter {
         fn write(&mut self, line: &[u8]) -> io::Result<usize> {
             match line.len().min(self.may.recv().unwrap_or_default()) {
                 0 => Err(io::Error::other("full")),
@@ -255,7 +255,7 @@ mod tests {
     fn lines_that_fail_or_do_not_fit_are_counted_and_the_count_is_written() {
         let (allow, may) = mpsc::channel();
         let (written, lines_written) = mpsc::channel();
-        let mut lines = LogLines::to(Taker { may, written }, LogFormat::Text).unwrap();
+        let mut lines = LogLines::to(ShortWriter { may, written }, LogFormat::Text).unwrap();
         // The writer holds one line, as many as may wait do so, and three are too many.
         lines.write_all(b"first").unwrap();
         while lines.waiting.try_send(LogMessage::Line(b"waits".to_vec())).is_ok() {}
@@ -272,7 +272,7 @@ mod tests {
     fn what_follows_a_torn_line_is_on_a_line_of_its_own() {
         let (allow, may) = mpsc::channel();
         let (written, lines_written) = mpsc::channel();
-        let mut lines = LogLines::to(Taker { may, written }, LogFormat::Text).unwrap();
+        let mut lines = LogLines::to(ShortWriter { may, written }, LogFormat::Text).unwrap();
         for bytes in [4, 0, usize::MAX, usize::MAX] {
             allow.send(bytes).unwrap();
         }

@@ -9,7 +9,7 @@ use poem::{
 
 /// Marks a request that replaces one with a malformed head, with hyper's verdict.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Unreadable(pub(crate) StatusCode);
+pub(crate) struct MalformedHead(pub(crate) StatusCode);
 
 /// Header that every response of the application has, and hyper's own has not.
 const MARK: &str = "\r\nx-request-id: ";
@@ -17,7 +17,7 @@ const MARK: &str = "\r\nx-request-id: ";
 const NO_BODY: &str = "content-length: 0\r\n";
 
 /// Verdict of one of hyper's own responses.
-fn verdict(own: &[u8]) -> Option<(&str, Unreadable)> {
+fn verdict(own: &[u8]) -> Option<(&str, MalformedHead)> {
     // Checked before the whole is read: whether it can be one.
     if own.get(9) != Some(&b'4') || !own.starts_with(b"HTTP/1.") {
         return None;
@@ -25,7 +25,7 @@ fn verdict(own: &[u8]) -> Option<(&str, Unreadable)> {
     let text = str::from_utf8(own).ok()?;
     let is_bare = text.ends_with("\r\n\r\n") && text.contains(NO_BODY) && !text.contains(MARK);
     let status = StatusCode::from_bytes(own.get(9..12)?).ok()?;
-    is_bare.then_some((text, Unreadable(status)))
+    is_bare.then_some((text, MalformedHead(status)))
 }
 
 /// The whole response in place of one of hyper's own; none for any other.
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn a_response_of_hyper_gets_the_headers_and_the_body_of_the_applications() {
         let endpoint = make_sync(|request: Request| {
-            let status = request.extensions().get::<Unreadable>().unwrap().0;
+            let status = request.extensions().get::<MalformedHead>().unwrap().0;
             Response::builder().header("X-Request-Id", "a-1").body(status.as_str().to_owned())
         });
         let expected = BARE.replace(NO_BODY, "content-length: 3\r\nx-request-id: a-1\r\n") + "431";

@@ -17,7 +17,7 @@ use svctrack_core::{tracking::event::MAX_EVENT_BYTES, value::TenantId};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    body_memory::{BodyOwner, BodyReservation, BodyRoom, RoomNeed},
+    body_memory::{BodyMemory, BodyMemoryNeed, BodyOwner, BodyReservation},
     body_pace::{BodyProgress, MinimumRate},
     error::Error,
     heavy_work,
@@ -37,19 +37,19 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 const FORM_TYPES: [&str; 3] =
     ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"];
 
-/// Room for all bodies that are being read or served.
+/// Memory for all bodies that are being read or served.
 pub(crate) struct BodyBudget {
-    small: BodyRoom,
-    large: BodyRoom,
-    packed: BodyRoom,
+    small: BodyMemory,
+    large: BodyMemory,
+    packed: BodyMemory,
 }
 
 impl Default for BodyBudget {
     fn default() -> Self {
         Self {
-            small: BodyRoom::new(SMALL_BODY_BUDGET_BYTES, SMALL_BODY_SHARE_BYTES),
-            large: BodyRoom::new(LARGE_BODY_BUDGET_BYTES, LARGE_BODY_SHARE_BYTES),
-            packed: BodyRoom::new(PACKED_BODY_BUDGET_BYTES, MAX_PACKED_BYTES),
+            small: BodyMemory::new(SMALL_BODY_BUDGET_BYTES, SMALL_BODY_SHARE_BYTES),
+            large: BodyMemory::new(LARGE_BODY_BUDGET_BYTES, LARGE_BODY_SHARE_BYTES),
+            packed: BodyMemory::new(PACKED_BODY_BUDGET_BYTES, MAX_PACKED_BYTES),
         }
     }
 }
@@ -147,7 +147,7 @@ impl<'a> ArrivingBody<'a> {
             }
             let capacity = match whole.capacity() {
                 enough if enough >= arrived => enough,
-                _ => self.ahead(arrived),
+                _ => self.buffer_capacity(arrived),
             };
             self.make_room(arrived, capacity).await?;
             whole.reserve_exact(capacity - whole.len());
@@ -174,10 +174,10 @@ impl<'a> ArrivingBody<'a> {
         let deadline = self.until.min(self.progress.deadline(self.pace(had)));
         let frame = timeout_at(deadline, frame).await;
         let frame = frame.map_err(|_| Error::BodyTimeout)??;
-        frame.transpose().map_err(|error| unread(&error, broken(&error)))
+        frame.transpose().map_err(|error| unread(&error, message_of(&error)))
     }
 
-    /// Whether a body of `bytes` takes much of its room, for which others may wait.
+    /// Whether a body of `bytes` takes much of its memory, for which others may wait.
     fn is_large(&self, bytes: usize) -> bool {
         bytes > self.large_from()
     }
@@ -196,7 +196,7 @@ impl<'a> ArrivingBody<'a> {
 
     /// Capacity in bytes of a buffer for `arrived` bytes, so that they are not copied at each piece: twice as many, but
     /// no more than may arrive. The buffer is held, so it counts.
-    fn ahead(&self, arrived: usize) -> usize {
+    fn buffer_capacity(&self, arrived: usize) -> usize {
         self.at_most(arrived).min(2 * arrived).max(arrived)
     }
 
@@ -209,7 +209,7 @@ impl<'a> ArrivingBody<'a> {
         }
     }
 
-    /// Takes room for the next piece before the connection reads it: a body that waits for room holds nothing more
+    /// Takes memory for the next piece before the connection reads it: a body that waits for memory holds nothing more
     /// meanwhile. Where no length is declared, little may arrive, so the first piece is read before.
     async fn make_room_ahead(&mut self, had: usize, capacity: usize) -> Result<(), Error> {
         if had == 0 && self.declared.is_none() {
@@ -219,7 +219,7 @@ impl<'a> ArrivingBody<'a> {
         self.make_room(had, held.min(self.at_most(had))).await
     }
 
-    /// Takes room for a buffer of `held` bytes, with `arrived` bytes in it.
+    /// Takes memory for a buffer of `held` bytes, with `arrived` bytes in it.
     async fn make_room(&mut self, arrived: usize, held: usize) -> Result<(), Error> {
         if held <= FREE_BODY_BYTES {
             return Ok(());
@@ -241,7 +241,7 @@ impl<'a> ArrivingBody<'a> {
             None => room.enter(self.owner),
         };
         let asked = Instant::now();
-        place.take(RoomNeed { held, coming, is_arriving: true, progress, patience }).await?;
+        place.take(BodyMemoryNeed { held, coming, is_arriving: true, progress, patience }).await?;
         self.progress.pause(asked.elapsed());
         self.until += asked.elapsed();
         self.place = Some(place);
@@ -256,20 +256,20 @@ impl<'a> ArrivingBody<'a> {
         max: usize,
     ) -> Result<(Bytes, Option<BodyReservation<'a>>), Error> {
         let measured = packed.clone();
-        let arrived = apart(packed.len(), move || unpacked_bytes(&measured, max)).await?;
+        let arrived = run_blocking(packed.len(), move || unpacked_bytes(&measured, max)).await?;
         let mut place = None;
         if arrived > FREE_BODY_BYTES {
             let taken = place.insert(self.budget.of_size(arrived).enter(self.owner));
             let (progress, patience) = (Instant::now(), patience(arrived > MAX_RECORD_BYTES));
             let need =
-                RoomNeed { held: arrived, coming: 0, is_arriving: false, progress, patience };
+                BodyMemoryNeed { held: arrived, coming: 0, is_arriving: false, progress, patience };
             taken.take(need).await?;
         }
-        let unpacked = apart(arrived, move || {
+        let unpacked = run_blocking(arrived, move || {
             // The full length from the start: a growing buffer takes twice the memory while it is copied.
             let mut unpacked = vec![0; arrived];
             let read = MultiGzDecoder::new(&*packed).read_exact(&mut unpacked);
-            read.map_err(|error| Error::BodyBroken(broken(&error)))?;
+            read.map_err(|error| Error::BodyBroken(message_of(&error)))?;
             Ok(unpacked)
         });
         Ok((unpacked.await?.into(), place))
@@ -277,13 +277,13 @@ impl<'a> ArrivingBody<'a> {
 }
 
 impl BodyBudget {
-    /// Room for a body of `bytes`.
-    fn of_size(&self, bytes: usize) -> &BodyRoom {
+    /// Memory for a body of `bytes`.
+    fn of_size(&self, bytes: usize) -> &BodyMemory {
         if bytes > MAX_RECORD_BYTES { &self.large } else { &self.small }
     }
 }
 
-/// Longest wait of a body for room.
+/// Longest wait of a body for memory.
 fn patience(is_large: bool) -> Duration {
     if is_large { LARGE_BODY_BUDGET_WAIT } else { BODY_BUDGET_WAIT }
 }
@@ -292,13 +292,13 @@ fn patience(is_large: bool) -> Duration {
 fn unpacked_bytes(packed: &[u8], max: usize) -> Result<usize, Error> {
     let mut reader = MultiGzDecoder::new(packed).take(max as u64 + 1);
     let bytes = io::copy(&mut reader, &mut io::sink())
-        .map_err(|error| Error::BodyBroken(broken(&error)))?;
+        .map_err(|error| Error::BodyBroken(message_of(&error)))?;
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     if bytes > max { Err(Error::TooLarge(max)) } else { Ok(bytes) }
 }
 
-/// Runs `work` on `bytes`; on a thread for blocking work when there are many, so that no other request waits.
-async fn apart<T: Send + 'static>(
+/// Runs `work` on `bytes`, on a thread for blocking work if there are many, so that no other request waits.
+async fn run_blocking<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
@@ -316,7 +316,7 @@ pub(crate) fn unread(error: &io::Error, message: String) -> Error {
     }
 }
 
-fn broken(error: &io::Error) -> String {
+fn message_of(error: &io::Error) -> String {
     format!("the body cannot be read: {error}")
 }
 

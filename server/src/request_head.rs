@@ -7,7 +7,7 @@ use poem::{
     http::{HeaderValue, Version, header, uri::Authority},
 };
 
-use crate::{error::Error, limits::MAX_URI_BYTES, malformed_requests::Unreadable};
+use crate::{error::Error, limits::MAX_URI_BYTES, malformed_requests::MalformedHead};
 
 /// Marks a request without TLS to a server that speaks it.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct WithoutTls;
 /// # Errors
 /// [`Error::UnreadableHead`], [`Error::UriTooLong`], [`Error::BadHead`].
 pub(crate) fn check(request: &Request) -> Result<(), Error> {
-    if let Some(Unreadable(verdict)) = request.extensions().get() {
+    if let Some(MalformedHead(verdict)) = request.extensions().get() {
         return Err(Error::UnreadableHead(*verdict));
     }
     if let Some(WithoutTls) = request.extensions().get() {

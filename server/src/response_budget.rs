@@ -16,7 +16,8 @@ use parking_lot::Mutex;
 use poem::Body;
 use svctrack_core::value::TenantId;
 use svctrack_store::{
-    Page, RecordStream, Room, RoomBudget, StoreError, UNCOUNTED_BYTES, support::fair_shares::Shares,
+    Page, RecordStream, ResponseMemory, ResponseMemoryBudget, StoreError, UNCOUNTED_BYTES,
+    support::fair_shares::Shares,
 };
 use tokio::{
     task::AbortHandle,
@@ -31,7 +32,7 @@ use crate::{
     },
 };
 
-/// Room for all large responses that are gathered or being sent, in bytes.
+/// Memory for all large responses that are gathered or being sent, in bytes.
 pub(crate) struct ResponseBudget(Arc<Shares<TenantId>>);
 
 impl Default for ResponseBudget {
@@ -41,38 +42,42 @@ impl Default for ResponseBudget {
 }
 
 impl ResponseBudget {
-    pub(crate) fn for_tenant(&self, tenant: TenantId) -> RoomBudget {
-        RoomBudget::tenant(self.0.clone(), tenant)
+    pub(crate) fn for_tenant(&self, tenant: TenantId) -> ResponseMemoryBudget {
+        ResponseMemoryBudget::tenant(self.0.clone(), tenant)
     }
 
     /// The body of a response that is complete.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] when there is no room.
+    /// [`Error::Overloaded`] when there is no free memory.
     pub(crate) fn hold(&self, tenant: TenantId, text: String) -> Result<Body, Error> {
         hold(Page::empty(&self.for_tenant(tenant), None), text)
     }
 
-    /// Reserves room for a response of about this many bytes before its call is carried out: where there is none, the
+    /// Reserves memory for a response of about this many bytes before its call is carried out: where there is none, the
     /// call has no effect.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] when there is no room.
-    pub(crate) fn reserve(&self, tenant: TenantId, bytes: usize) -> Result<Reserved, Error> {
+    /// [`Error::Overloaded`] when there is no free memory.
+    pub(crate) fn reserve(
+        &self,
+        tenant: TenantId,
+        bytes: usize,
+    ) -> Result<ResponseReservation, Error> {
         let mut page = Page::empty(&self.for_tenant(tenant), None);
         page.room.take(bytes)?;
-        Ok(Reserved(page))
+        Ok(ResponseReservation(page))
     }
 }
 
-/// Room for a response that is not known yet.
-pub(crate) struct Reserved(Page);
+/// Memory that is reserved for a response before its size is known.
+pub(crate) struct ResponseReservation(Page);
 
-impl Reserved {
+impl ResponseReservation {
     /// The body of the response.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] when the text is longer, and there is no room for the rest.
+    /// [`Error::Overloaded`] when the text is longer, and there is no free memory for the rest.
     pub(crate) fn hold(self, text: String) -> Result<Body, Error> {
         let Self(mut page) = self;
         page.room.shrink_to(0);
@@ -119,7 +124,7 @@ impl PageBody {
     pub(crate) fn into_body(self) -> Body {
         let Self { bytes, before, between, after, page } = self;
         let Page { items, later, room, .. } = page;
-        let mut pieces = Pieces {
+        let mut pieces = RemainingResponse {
             piece: before.into_bytes(),
             max: if later.is_some() { ANSWER_PIECE_BYTES } else { HELD_PIECE_BYTES.min(bytes) },
             is_first: true,
@@ -141,7 +146,7 @@ impl PageBody {
 }
 
 /// The rest of a response.
-struct Pieces {
+struct RemainingResponse {
     piece: Vec<u8>,
     /// Maximum size of a piece, in bytes.
     max: usize,
@@ -155,7 +160,7 @@ struct Pieces {
     after: &'static str,
 }
 
-impl Pieces {
+impl RemainingResponse {
     /// Adds records to the piece, until it has this many bytes.
     fn add_items(&mut self, max: usize) {
         while self.piece.len() < max {
@@ -206,8 +211,8 @@ struct ReadResponse {
 /// Rest of a response.
 struct RemainingPage {
     /// None when the response was dropped.
-    pieces: Option<Pieces>,
-    room: Room,
+    pieces: Option<RemainingResponse>,
+    room: ResponseMemory,
     /// Bytes of the last piece, which are held by the connection until the next one is requested.
     handed_over: usize,
     /// Bytes of all pieces.
@@ -218,7 +223,7 @@ struct RemainingPage {
 }
 
 impl ReadResponse {
-    fn begin(pieces: Pieces, room: Room) -> Self {
+    fn begin(pieces: RemainingResponse, room: ResponseMemory) -> Self {
         let rest = Arc::new(Mutex::new(RemainingPage {
             pieces: Some(pieces),
             room,

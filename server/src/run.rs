@@ -21,11 +21,11 @@ use crate::{
     bootstrap::{Bootstrap, GREETING, ServerAddresses},
     config::{Config, Engine},
     limits::STOP_TIMEOUT,
-    listen_address::{Listen, own_url},
-    listener::{Clients, serve},
+    listen_address::{ListenAddress, own_url},
+    listener::{ClientLimits, serve},
     log,
     observe::{
-        Observe, admin_server,
+        Observability, admin_server,
         settings::{AdminListen, ObserveConfig},
     },
     open_error::explain_open_error,
@@ -48,12 +48,12 @@ pub enum RunError {
     Bootstrap(#[from] StoreError),
     /// The address cannot be listened on.
     #[error("cannot listen on {0}: {cause}{advice}", cause = .1, advice = advice(.1))]
-    Listen(Listen, io::Error),
+    Listen(ListenAddress, io::Error),
     /// The operator's address cannot be listened on.
     #[error(
         "cannot listen on {0} for /metrics: {1}; choose another address with --admin-listen, or `off`"
     )]
-    AdminListen(Listen, io::Error),
+    AdminListen(ListenAddress, io::Error),
     /// The clock has not been set: no response could have a date, or nothing could be stored.
     #[error("{0}, and start again")]
     Clock(&'static str),
@@ -116,8 +116,11 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     schedule.as_ref().map_or(Ok(()), backup_folder::check).map_err(RunError::Setting)?;
     let store = open(&config)?;
     let (tls_of_log, data) = (tls.clone(), Some(config.data.clone()));
-    let observe =
-        Observe { tls: tls_of_log, data, ..Observe::new(&config.observe, logging.lines()) };
+    let observe = Observability {
+        tls: tls_of_log,
+        data,
+        ..Observability::new(&config.observe, logging.lines())
+    };
     let app =
         App::observed(store.clone(), Arc::new(SystemClock), addresses, config.limits(), observe);
     let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
@@ -142,7 +145,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let mut jobs = start_jobs(&app, schedule, admin, reload);
     let proxies = config.proxies.clone().into();
     let counts = app.observe.connections.clone();
-    let clients = Clients { tls, ..Clients::for_workers(&workers, proxies, counts) };
+    let clients = ClientLimits { tls, ..ClientLimits::for_workers(&workers, proxies, counts) };
     serve(listener, clients, &mut workers, endpoint, stop).await?;
     jobs.abort_all();
     app.write_denials(true).await;
@@ -188,14 +191,14 @@ fn start_jobs(
 }
 
 /// Admin address for the operator of the server.
-enum Admin {
+enum AdminAddress {
     Off,
     Listening(TcpListener),
     /// The default address is not available, as where another server has it.
-    Unavailable(Listen, io::Error),
+    Unavailable(ListenAddress, io::Error),
 }
 
-impl Admin {
+impl AdminAddress {
     /// Listener, where there is one; a warning where the default address is not available.
     fn unless_unavailable(self) -> Option<TcpListener> {
         match self {
@@ -218,14 +221,14 @@ impl Admin {
 ///
 /// # Errors
 /// [`RunError::AdminListen`] where the address was set.
-async fn admin_listener(config: &ObserveConfig) -> Result<Admin, RunError> {
-    let AdminListen::On(address) = &config.admin_listen else { return Ok(Admin::Off) };
+async fn admin_listener(config: &ObserveConfig) -> Result<AdminAddress, RunError> {
+    let AdminListen::On(address) = &config.admin_listen else { return Ok(AdminAddress::Off) };
     match TcpListener::bind(address.as_str()).await {
-        Ok(listener) => Ok(Admin::Listening(listener)),
+        Ok(listener) => Ok(AdminAddress::Listening(listener)),
         Err(cause) if config.is_admin_asked_for => {
             Err(RunError::AdminListen(address.clone(), cause))
         }
-        Err(cause) => Ok(Admin::Unavailable(address.clone(), cause)),
+        Err(cause) => Ok(AdminAddress::Unavailable(address.clone(), cause)),
     }
 }
 

@@ -3,13 +3,13 @@
 
 use serde_json::{Value, json};
 use svctrack_core::value::TenantId;
-use svctrack_web::{Addresses, Loads, ServedFile, lasting_files, snippet, snippet_source};
+use svctrack_web::{Addresses, ServedFile, SnippetScript, lasting_files, snippet, snippet_source};
 
 /// The source in a policy without which no WebAssembly runs.
 pub const WASM_SOURCE: &str = "'wasm-unsafe-eval'";
 
 /// Everything as JSON; snippet and policy where a tenant is named.
-pub fn to_json(addresses: &Addresses, tenant: Option<TenantId>, loads: Loads) -> Value {
+pub fn to_json(addresses: &Addresses, tenant: Option<TenantId>, loads: SnippetScript) -> Value {
     let files = lasting_files(addresses.script_path());
     let file = |(path, served): (String, ServedFile)| {
         let url = [addresses.base_url(), &path].concat();

@@ -9,7 +9,7 @@ use svctrack_tests::{
     process::Server,
     site::{Page, Site},
 };
-use svctrack_web::{Addresses, Loads, snippet};
+use svctrack_web::{Addresses, SnippetScript, snippet};
 
 use crate::report::{Case, Report, Target, median};
 
@@ -101,7 +101,7 @@ async fn runs(kind: Kind, head: &str, script: &str) -> Vec<serde_json::Value> {
     let snippet = format!(
         "{}<script>svctrack.init({{debug: true}});\
          svctrack.identify('7', {{companyExternalId: 'acme'}}); svctrack.track('First');</script>",
-        snippet(&Addresses::new(&site.base), TENANT, Loads::Newest)
+        snippet(&Addresses::new(&site.base), TENANT, SnippetScript::Newest)
     );
     let html =
         format!("<!doctype html><head>{WATCH}{}</head>", head.replace("{{snippet}}", &snippet));

@@ -14,7 +14,7 @@ use std::{
 use svctrack_core::value::Timestamp;
 use svctrack_server::{
     app::{App, Limits},
-    listener::{Clients, serve},
+    listener::{ClientLimits, serve},
     proxies::Proxies,
     router,
     workers::Workers,
@@ -171,7 +171,7 @@ impl InProcess {
         let mut workers = Workers::start().unwrap();
         tokio::spawn(async move {
             let stop = async { drop(stopped.await) };
-            let clients = Clients::for_workers(&workers, Proxies::default(), Arc::default());
+            let clients = ClientLimits::for_workers(&workers, Proxies::default(), Arc::default());
             serve(listener, clients, &mut workers, endpoint, stop).await
         });
         Self {

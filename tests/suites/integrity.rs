@@ -18,7 +18,7 @@ use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_core::value::Timestamp;
 use svctrack_store::{
-    BackupFile, Health, Scrub, Store as _,
+    BackupFile, Health, ScrubProgress, Store as _,
     embedded::{OpenError, verify_file},
 };
 use svctrack_tests::{
@@ -298,7 +298,7 @@ async fn look_at(world: &World, disk: Disk, bit: usize, responses: &Responses, s
     };
     let damaged = compare(&server, responses, bit).await;
     assert_eq!(server.store.status().damaged, damaged, "bit {bit}");
-    let mut scrub = Scrub::default();
+    let mut scrub = ScrubProgress::default();
     while !scrub.is_over {
         scrub = server.store.scrub(scrub).await.unwrap();
     }

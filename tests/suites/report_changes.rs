@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_core::{
-    revenue::{CustomerUsage, Ledger, LicenseFacts, ReportKind, ReportQuery, Sources, report},
+    revenue::{
+        CustomerUsage, Ledger, LicenseFacts, ReportKind, ReportQuery, ReportSources, report,
+    },
     value::{Document, Timestamp, Zone},
 };
 use svctrack_tests::client::Client;
@@ -73,7 +75,7 @@ async fn fresh(client: &Client, kind: ReportKind, query: &str, zone: Zone) -> Va
     let pairs: Vec<_> = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let query = ReportQuery::parse(kind, &pairs).unwrap();
     let now = ledger.stable_range(at(NOW), zone).start;
-    let sources = Sources {
+    let sources = ReportSources {
         ledger: &ledger,
         later: None,
         company_filter: &|_| true,

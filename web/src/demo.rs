@@ -4,7 +4,7 @@ use crate::{
     addresses::Addresses,
     escape::html,
     page::{Page, fill, source},
-    snippet::{Loads, snippet, snippet_source},
+    snippet::{SnippetScript, snippet, snippet_source},
 };
 
 const TEMPLATE: &str = include_str!("../static/demo.html");
@@ -28,8 +28,8 @@ pub fn demo_page(addresses: &Addresses, own: Option<&Addresses>, tenant: DemoTen
         DemoTenant::Known(tenant) => Some(tenant),
         DemoTenant::NotAsked | DemoTenant::Unknown => None,
     };
-    let hash = known.map(|tenant| snippet_source(used, tenant, Loads::Newest));
-    let snippet = |addresses| known.map(|tenant| snippet(addresses, tenant, Loads::Newest));
+    let hash = known.map(|tenant| snippet_source(used, tenant, SnippetScript::Newest));
+    let snippet = |addresses| known.map(|tenant| snippet(addresses, tenant, SnippetScript::Newest));
     let values = [
         ("snippet", snippet(used).unwrap_or_default()),
         ("snippet_text", html(&snippet(addresses).unwrap_or_default())),

@@ -31,7 +31,7 @@ pub use self::{
     npm::npm_package,
     page::Page,
     reference::{Reference, ReferenceIndex, ReferencePage},
-    snippet::{Loads, snippet, snippet_source},
+    snippet::{SnippetScript, snippet, snippet_source},
 };
 
 /// Whether the tracker was left out of this build (`SVCTRACK_BUNDLE=skip`).

@@ -13,7 +13,7 @@ const SOURCE: &str = include_str!("../script/snippet.js");
 
 /// Which script the snippet loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loads {
+pub enum SnippetScript {
     /// The version of the server: it changes when the server is upgraded.
     Newest,
     /// This version, which the browser checks by its hash: it stays until the snippet is replaced.
@@ -23,26 +23,26 @@ pub enum Loads {
 /// The snippet with its `<script>` tags.
 ///
 /// ```
-/// use svctrack_web::{Addresses, Loads, snippet};
+/// use svctrack_web::{Addresses, SnippetScript, snippet};
 /// let addresses = Addresses::new("https://track.example.com");
-/// let snippet = snippet(&addresses, "4f1c", Loads::Newest);
+/// let snippet = snippet(&addresses, "4f1c", SnippetScript::Newest);
 /// assert!(snippet.contains("https://track.example.com/analytics/4f1c"));
 /// ```
-pub fn snippet(addresses: &Addresses, tenant: &str, loads: Loads) -> String {
+pub fn snippet(addresses: &Addresses, tenant: &str, loads: SnippetScript) -> String {
     ["<script>", &script(addresses, tenant, loads), "</script>"].concat()
 }
 
 /// Source of the snippet for the `script-src` of a content security policy: its hash.
-pub fn snippet_source(addresses: &Addresses, tenant: &str, loads: Loads) -> String {
+pub fn snippet_source(addresses: &Addresses, tenant: &str, loads: SnippetScript) -> String {
     let hash = STANDARD.encode(Sha256::digest(script(addresses, tenant, loads)));
     format!("'sha256-{hash}'")
 }
 
 /// All text between the tags, line breaks too.
-fn script(addresses: &Addresses, tenant: &str, loads: Loads) -> String {
+fn script(addresses: &Addresses, tenant: &str, loads: SnippetScript) -> String {
     let (address, integrity) = match loads {
-        Loads::Newest => (addresses.script(), ""),
-        Loads::ThisVersion => {
+        SnippetScript::Newest => (addresses.script(), ""),
+        SnippetScript::ThisVersion => {
             (addresses.versioned_script(), loader().map_or("", |asset| asset.integrity))
         }
     };
@@ -63,13 +63,13 @@ mod tests {
     const TENANT: &str = "0192f0c1-2345-7abc-8def-0123456789ab";
 
     fn check(base_url: &str, tenant: &str) -> String {
-        snippet(&Addresses::new(base_url), tenant, Loads::Newest)
+        snippet(&Addresses::new(base_url), tenant, SnippetScript::Newest)
     }
 
     #[test]
     fn the_snippet_is_short() {
         let addresses = Addresses::new("https://analytics.example.com");
-        for loads in [Loads::Newest, Loads::ThisVersion] {
+        for loads in [SnippetScript::Newest, SnippetScript::ThisVersion] {
             let length = snippet(&addresses, TENANT, loads).len();
             assert!(length <= 900, "{length} bytes");
         }
@@ -89,7 +89,7 @@ mod tests {
     fn paths_that_were_chosen_are_the_ones_it_names() {
         let addresses = Addresses::new("https://a.example").with_script_path("/lib/app.js");
         let addresses = addresses.unwrap().with_tracking_prefix("/in").unwrap();
-        let snippet = snippet(&addresses, TENANT, Loads::Newest);
+        let snippet = snippet(&addresses, TENANT, SnippetScript::Newest);
         assert!(snippet.contains("\"https://a.example/lib/app.js\""), "{snippet}");
         assert!(snippet.contains(&format!("svctrack.load(\"https://a.example/in/{TENANT}\");")));
     }
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn the_snippet_of_a_version_names_it_and_its_hash() {
         let addresses = Addresses::new("https://a.example");
-        let snippet = snippet(&addresses, TENANT, Loads::ThisVersion);
+        let snippet = snippet(&addresses, TENANT, SnippetScript::ThisVersion);
         let address = addresses.versioned_script();
         let file = addresses.files()[address.strip_prefix("https://a.example").unwrap()];
         let hash = STANDARD.encode(sha2::Sha384::digest(file.asset.bytes));

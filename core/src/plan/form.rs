@@ -4,7 +4,7 @@
 use super::patch::merge;
 use crate::{
     schema::{
-        CheckedBody, Completion, Fill, Lookup, LookupError, Origin, ResourceDef, SentBody,
+        CheckedBody, CompletionContext, Fill, Lookup, LookupError, Origin, ResourceDef, SentBody,
         checked_body::{check_create, check_update},
         form::read,
     },
@@ -72,7 +72,7 @@ fn check_whole(
     merge(def, &patch, &mut base, &mut issues);
     body.add_issues(issues);
     let mut issues = body.issues.clone();
-    let completion = &mut Completion {
+    let completion = &mut CompletionContext {
         before,
         sent: &patch,
         origin,

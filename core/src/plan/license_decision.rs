@@ -25,7 +25,7 @@ impl RenewalDecision {
     /// Plans the decision.
     ///
     /// # Errors
-    /// Those of [`renew`] and [`lose`].
+    /// The errors of [`renew`] and [`lose`].
     pub fn plan(
         self,
         id: ObjectId,

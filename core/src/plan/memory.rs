@@ -13,9 +13,9 @@ use crate::{
 
 /// Index entries: resource, field, key and record.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Entries(BTreeSet<(u8, String, String, ObjectId)>);
+pub(super) struct IndexEntries(BTreeSet<(u8, String, String, ObjectId)>);
 
-impl Entries {
+impl IndexEntries {
     pub(super) fn insert(&mut self, def: &ResourceDef, id: ObjectId, entries: &[IndexEntry]) {
         self.0.extend(entries.iter().map(|entry| place(def, entry.row, &entry.key, id)));
     }
@@ -47,7 +47,7 @@ fn place(def: &ResourceDef, row: &str, key: &str, id: ObjectId) -> (u8, String, 
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     records: BTreeMap<(u8, ObjectId), Document>,
-    entries: Entries,
+    entries: IndexEntries,
     /// The activities, in the order in which they were appended.
     pub activities: Vec<Activity>,
     /// The parked events, in the order in which they were appended.

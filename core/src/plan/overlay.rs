@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     change::Change,
-    memory::{Entries, Memory},
+    memory::{IndexEntries, Memory},
 };
 use crate::{
     schema::{Lookup, LookupError, ResourceDef},
@@ -18,7 +18,7 @@ pub struct Overlay {
     /// Records that were deleted.
     gone: BTreeSet<(u8, ObjectId)>,
     /// Index entries that were removed.
-    lost: Entries,
+    lost: IndexEntries,
     bytes: usize,
 }
 

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     schema::{
-        CheckedBody, Completion, Fill, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef,
+        CheckedBody, CompletionContext, Fill, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef,
         SentBody, SideRecord,
     },
     value::{Document, Json, JsonRef, ValidationError},
@@ -76,7 +76,7 @@ pub(super) fn assemble(
     resolve_references(def, &mut base, lookup, &mut issues)?;
     body.add_issues(issues);
     let mut issues = body.issues.clone();
-    let mut completion = Completion {
+    let mut completion = CompletionContext {
         before,
         sent: &patch,
         origin: ctx.origin,

@@ -62,11 +62,11 @@ pub fn renew(
 }
 
 /// Plans the renewal of a license with `autoRenews`, if it is due by [`Ctx::settled`]: ongoing, and its last day of
-/// notice past. None where it is not due, and where a license of its line already follows it.
+/// notice past. `None` if it is not due, or a license of its line already follows it.
 ///
 /// # Errors
-/// Those of [`renew`], and [`Rejection::Conflict`] where another license may be its successor: a renewal could then count
-/// twice what the customer pays once.
+/// The errors of [`renew`], and [`Rejection::Conflict`] if another license may be its successor: a renewal could then
+/// count twice what the customer pays once.
 pub fn renew_due(
     id: ObjectId,
     lookup: &dyn Lookup,

@@ -108,7 +108,8 @@ pub(super) fn restored(
         filled
     };
     let as_it_was = shown(&patch);
-    let sets = without_derived(def, sent, &patch).into_iter().chain([fewest(def, &patch, ctx)]);
+    let sets =
+        without_derived(def, sent, &patch).into_iter().chain([minimal_patch(def, &patch, ctx)]);
     sets.into_iter().find(|set| shown(set) == as_it_was).unwrap_or(patch)
 }
 
@@ -139,8 +140,8 @@ fn without_derived(def: &ResourceDef, sent: &Document, patch: &Document) -> Opti
     Some(set)
 }
 
-/// As few properties as others can be computed from.
-fn fewest(def: &ResourceDef, patch: &Document, ctx: FillCtx) -> Document {
+/// The smallest set of properties from which the other ones are computed.
+fn minimal_patch(def: &ResourceDef, patch: &Document, ctx: FillCtx) -> Document {
     let mut set = patch.clone();
     // Figures that were computed first, such as a monthly price, are those that others are derived from.
     for field in def.fields.iter().rev() {

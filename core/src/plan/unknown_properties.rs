@@ -31,7 +31,7 @@ pub(super) fn ignored(
     Ok(handle(def, body, names))
 }
 
-/// As for a record, of a body for something whose responses before and after the change are known.
+/// Names of the ignored properties of a body that changes no record; `responses` are those before and after the change.
 pub fn ignored_in_responses(
     def: &ResourceDef,
     body: &mut CheckedBody,

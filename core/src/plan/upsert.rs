@@ -58,12 +58,12 @@ pub enum UpsertOutcome {
     /// Dropped, and counted as rejected only: a ticket without e-mail.
     Dropped,
     /// The item was rejected, and belongs to one of these lists.
-    Failed(List, Document),
+    Failed(RejectionList, Document),
 }
 
-/// A list of the response that has rejected items.
+/// List of rejected items in the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum List {
+pub enum RejectionList {
     /// `createdErrors`: items that would have created a record.
     Created,
     /// `updatedErrors`: items that would have updated a record.
@@ -91,7 +91,7 @@ pub fn upsert(
         Ok(sent) => sent,
         Err(fault) => {
             let issue = ValidationError::of_body(fault.code, fault.message.clone());
-            return Ok(failed(def, List::Created, index, &Document::default(), &issue));
+            return Ok(failed(def, RejectionList::Created, index, &Document::default(), &issue));
         }
     };
     if ctx.origin.is_import() {
@@ -106,7 +106,7 @@ pub fn upsert(
                 "scope_missing",
                 format!("the token needs `{}:update`", def.path),
             );
-            let mut element = failed(def, List::Permission, index, sent, &issue);
+            let mut element = failed(def, RejectionList::Permission, index, sent, &issue);
             name_record(&mut element, found.id);
             return Ok(element);
         }
@@ -115,10 +115,10 @@ pub fn upsert(
                 "scope_missing",
                 format!("the token needs `{}:create`", def.path),
             );
-            return Ok(failed(def, List::Permission, index, sent, &issue));
+            return Ok(failed(def, RejectionList::Permission, index, sent, &issue));
         }
-        Some(found) => (List::Updated, change(def, found, sent, handling, lookup, ctx)),
-        None => (List::Created, make(def, sent, handling, lookup, ctx)),
+        Some(found) => (RejectionList::Updated, change(def, found, sent, handling, lookup, ctx)),
+        None => (RejectionList::Created, make(def, sent, handling, lookup, ctx)),
     };
     match planned {
         (_, Ok(planned)) => Ok(counted(def, planned, sent)),
@@ -303,13 +303,13 @@ fn as_one_issue(rejection: Rejection) -> ValidationError {
 /// A rejected item: `{index, code, message, field?, _id?, sourceId?, externalId?}` (R19).
 fn failed(
     def: &ResourceDef,
-    list: List,
+    list: RejectionList,
     index: usize,
     sent: &Document,
     issue: &ValidationError,
 ) -> UpsertedItem {
-    let validates = def.lists_validation_errors && list != List::Permission;
-    let list = if validates { List::Validation } else { list };
+    let validates = def.lists_validation_errors && list != RejectionList::Permission;
+    let list = if validates { RejectionList::Validation } else { list };
     let mut element = Document::default();
     element.set("index", Json::integer(i64::try_from(index).unwrap_or(i64::MAX)));
     element.set("code", Json::string(issue.code));
@@ -342,13 +342,13 @@ fn name_record(upserted: &mut UpsertedItem, id: ObjectId) {
 #[derive(Debug, Default)]
 pub struct UpsertSummary {
     created: Vec<ObjectId>,
-    keys_of_created: Objects,
+    keys_of_created: ObjectArray,
     updated: Vec<ObjectId>,
     unchanged: usize,
-    created_errors: Objects,
-    updated_errors: Objects,
-    permission_errors: Objects,
-    validation_errors: Objects,
+    created_errors: ObjectArray,
+    updated_errors: ObjectArray,
+    permission_errors: ObjectArray,
+    validation_errors: ObjectArray,
     dropped: usize,
     ignored: Vec<String>,
 }
@@ -367,12 +367,16 @@ impl UpsertSummary {
             UpsertOutcome::Updated(id) => self.updated.push(id),
             UpsertOutcome::Unchanged(_) => self.unchanged += 1,
             UpsertOutcome::Dropped => self.dropped += 1,
-            UpsertOutcome::Failed(List::Created, element) => self.created_errors.push(&element),
-            UpsertOutcome::Failed(List::Updated, element) => self.updated_errors.push(&element),
-            UpsertOutcome::Failed(List::Permission, element) => {
+            UpsertOutcome::Failed(RejectionList::Created, element) => {
+                self.created_errors.push(&element)
+            }
+            UpsertOutcome::Failed(RejectionList::Updated, element) => {
+                self.updated_errors.push(&element)
+            }
+            UpsertOutcome::Failed(RejectionList::Permission, element) => {
                 self.permission_errors.push(&element)
             }
-            UpsertOutcome::Failed(List::Validation, element) => {
+            UpsertOutcome::Failed(RejectionList::Validation, element) => {
                 self.validation_errors.push(&element)
             }
         }
@@ -413,7 +417,7 @@ impl UpsertSummary {
         let changed: Vec<String> = self.updated.iter().map(ToString::to_string).collect();
         let made: Vec<String> = self.created.iter().map(ToString::to_string).collect();
         let ids = |ids: &[String]| Json::strings(ids.iter().map(String::as_str));
-        let mut keys_of_changed = Objects::default();
+        let mut keys_of_changed = ObjectArray::default();
         self.updated.iter().for_each(|id| keys_of_changed.push(&only_id(*id)));
         response.set("created", count(self.created.len()));
         response.set("createdErrors", self.created_errors.array());
@@ -440,12 +444,12 @@ fn only_id(id: ObjectId) -> Document {
 
 /// An array of objects as text: thousands of documents take several times as much memory.
 #[derive(Debug, Default)]
-struct Objects {
+struct ObjectArray {
     count: usize,
     text: String,
 }
 
-impl Objects {
+impl ObjectArray {
     fn push(&mut self, object: &Document) {
         if self.count > 0 {
             self.text.push(',');

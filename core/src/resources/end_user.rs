@@ -9,8 +9,8 @@ use super::{
 use crate::{
     fields,
     schema::{
-        Completion, FillCtx, ListLimits, Lookup, LookupError, ResourceDef, SentBody, checked_body,
-        index::key_of,
+        CompletionContext, FillCtx, ListLimits, Lookup, LookupError, ResourceDef, SentBody,
+        checked_body, index::key_of,
     },
     value::{Document, Json, ValidationError, email, engagement::ACTIVITY_STATES, quoted::quoted},
 };
@@ -171,9 +171,9 @@ engagement_rows! {
 /// Completes a user with a company: the one sent, or the owner of the domain. A user needs a key and a company.
 fn complete_end_user(
     user: &mut Document,
-    completion: &mut Completion<'_>,
+    completion: &mut CompletionContext<'_>,
 ) -> Result<(), LookupError> {
-    let Completion { lookup, issues, .. } = completion;
+    let CompletionContext { lookup, issues, .. } = completion;
     let named = [EXTERNAL_ID.name, SOURCE_ID.name, EMAIL.name];
     if named.iter().all(|name| user.value(name).is_none()) {
         let message = "expected `email`, `externalId` or `sourceId`; found none";

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     fields,
-    schema::{Completion, FillCtx, LookupError, ReadCtx, ResourceDef, SentBody},
+    schema::{CompletionContext, FillCtx, LookupError, ReadCtx, ResourceDef, SentBody},
     value::{Document, Json, JsonRef, Timestamp, ValidationError, Zone},
 };
 
@@ -283,7 +283,7 @@ fn keeps_price(sent: &mut SentBody<'_>) -> bool {
 /// Checks the body, and takes terms that a new license lacks from the product.
 fn complete_license(
     license: &mut Document,
-    completion: &mut Completion<'_>,
+    completion: &mut CompletionContext<'_>,
 ) -> Result<(), LookupError> {
     if VALUE.get(license).is_some_and(|value| value <= rust_decimal::Decimal::ZERO) {
         let found = license.value(VALUE.name).map_or("", |value| value.text());

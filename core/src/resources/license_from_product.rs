@@ -13,7 +13,7 @@ use super::{
     product::{self, PRODUCT},
 };
 use crate::{
-    schema::{Completion, LookupError, field::handles, index::key_of},
+    schema::{CompletionContext, LookupError, field::handles, index::key_of},
     value::{Document, Json},
 };
 
@@ -31,7 +31,7 @@ handles! {
 /// (R22).
 pub(super) fn inherit_terms(
     license: &mut Document,
-    completion: &mut Completion<'_>,
+    completion: &mut CompletionContext<'_>,
 ) -> Result<(), LookupError> {
     let Some(name) = PRODUCT_NAME.get(license).map(Cow::into_owned) else {
         return Ok(());

@@ -4,7 +4,7 @@ use rust_decimal::Decimal;
 
 use crate::{
     fields,
-    schema::{Completion, Field, FillCtx, ResourceDef, field},
+    schema::{CompletionContext, Field, FillCtx, ResourceDef, field},
     value::{Document, Json, Number, ValidationError},
 };
 
@@ -84,7 +84,7 @@ pub static PRODUCT: ResourceDef = ResourceDef {
 };
 
 /// Rejects a length of 0, unless it was stored before this rule (R53).
-pub(super) fn check_length(completion: &mut Completion<'_>) {
+pub(super) fn check_length(completion: &mut CompletionContext<'_>) {
     let name = LENGTH.name;
     let sent = completion.sent.value(name);
     let is_new = sent != completion.before.and_then(|before| before.value(name));

@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 
 use crate::{
     fields,
-    schema::{Completion, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef},
+    schema::{CompletionContext, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef},
     value::{
         Day, Document, Json, JsonRef, ObjectId, ValidationError, Zone,
         number::{RATE_RANGE, is_rate},
@@ -242,7 +242,7 @@ impl Rate {
         rates.collect::<Option<BTreeMap<_, _>>>().map(Self::Dated)
     }
 
-    /// Whether there are rates, and all of them are such.
+    /// Whether there are rates, and all of them meet a condition.
     fn all(&self, is_such: impl Fn(Decimal) -> bool) -> bool {
         match self {
             Self::Always(rate) => is_such(*rate),
@@ -286,7 +286,10 @@ fn rate_limit(settings: &Document, name: &str) -> Option<NonZeroU32> {
     RATE_LIMITS.get(settings)?.value(name)?.as_number()?.to_string().parse().ok()
 }
 
-fn check(settings: &mut Document, completion: &mut Completion<'_>) -> Result<(), LookupError> {
+fn check(
+    settings: &mut Document,
+    completion: &mut CompletionContext<'_>,
+) -> Result<(), LookupError> {
     let issues = &mut *completion.issues;
     // Only the server has the names of zones.
     if let Some(zone) = TIME_ZONE.get(settings)

@@ -14,8 +14,8 @@ use super::{
 use crate::{
     fields,
     schema::{
-        Completion, FieldDef, FieldKind, FillCtx, ListLimits, Lookup, LookupError, ResourceDef,
-        SentBody, SideRecord, index::key_of,
+        CompletionContext, FieldDef, FieldKind, FillCtx, ListLimits, Lookup, LookupError,
+        ResourceDef, SentBody, SideRecord, index::key_of,
     },
     value::{Document, Json, ObjectId, RecordRef, Timestamp, ValidationError, email},
 };
@@ -204,7 +204,7 @@ fn prepare_ticket(sent: &mut SentBody<'_>) {
 
 fn complete_ticket(
     ticket: &mut Document,
-    completion: &mut Completion<'_>,
+    completion: &mut CompletionContext<'_>,
 ) -> Result<(), LookupError> {
     check_history(ticket, completion.issues);
     if !completion.issues.is_empty() {
@@ -247,7 +247,7 @@ fn complete_ticket(
 /// without anyone who has it, they were deleted, unless the ticket already has one of this store.
 fn exported_end_users(
     address: &str,
-    completion: &Completion<'_>,
+    completion: &CompletionContext<'_>,
 ) -> Result<Option<Json>, LookupError> {
     let (sent, lookup) = (END_USERS.get(completion.sent), completion.lookup);
     let Some(sent) = sent else { return Ok(None) };
@@ -269,7 +269,7 @@ fn exported_end_users(
 }
 
 /// Whether the ticket already has an end user of this store.
-fn knows_any(completion: &Completion<'_>) -> Result<bool, LookupError> {
+fn knows_any(completion: &CompletionContext<'_>) -> Result<bool, LookupError> {
     for entry in completion.before.and_then(|before| END_USERS.get(before)).into_iter().flatten() {
         let entry = entry.as_ref().to_document();
         let reference = entry.and_then(|entry| RecordRef::parse(&entry.text("id")?));
@@ -283,7 +283,7 @@ fn knows_any(completion: &Completion<'_>) -> Result<bool, LookupError> {
 }
 
 /// Whether the body may change the company. A record of an export has its own company, or none, until it names another.
-fn names_company(completion: &Completion<'_>) -> bool {
+fn names_company(completion: &CompletionContext<'_>) -> bool {
     let (sent, is_record) = (completion.sent, completion.origin.is_record());
     let mut names = [COMPANY_ID.name, COMPANY_EXTERNAL_ID.name, DOMAINS.name].into_iter();
     match completion.before {
@@ -295,7 +295,7 @@ fn names_company(completion: &Completion<'_>) -> bool {
 }
 
 /// Whether no property that identifies the submitter has changed.
-fn has_submitter_as_before(ticket: &Document, completion: &Completion<'_>) -> bool {
+fn has_submitter_as_before(ticket: &Document, completion: &CompletionContext<'_>) -> bool {
     let is_same = |before: &Document, name: &str| ticket.value(name) == before.value(name);
     let names = [EMAIL.name, NAME.name, COMPANY_ID.name];
     completion.before.is_some_and(|before| names.iter().all(|name| is_same(before, name)))
@@ -376,7 +376,7 @@ fn submitter(
 fn name_submitter(
     ticket: &mut Document,
     address: &str,
-    completion: &mut Completion<'_>,
+    completion: &mut CompletionContext<'_>,
 ) -> Result<(), LookupError> {
     let name = NAME.get(ticket).map(std::borrow::Cow::into_owned);
     let known = submitter(address, completion.lookup)?;
@@ -400,7 +400,7 @@ fn make_submitter(
     address: &str,
     name: Option<&str>,
     company: ObjectId,
-    completion: &mut Completion<'_>,
+    completion: &mut CompletionContext<'_>,
 ) -> Result<ObjectId, LookupError> {
     let mut patch = Document::default();
     patch.set(end_user::COMPANY_ID.name, Json::string(&company.to_string()));
@@ -416,7 +416,10 @@ fn make_submitter(
 /// Adds the agent to the users who work on the ticket, when their e-mail is a user's. Users that are sent take
 /// precedence; those that come back unchanged only with the same agent. A record of an export has its own users, or
 /// none, until it names another agent.
-fn name_agent(ticket: &mut Document, completion: &Completion<'_>) -> Result<(), LookupError> {
+fn name_agent(
+    ticket: &mut Document,
+    completion: &CompletionContext<'_>,
+) -> Result<(), LookupError> {
     let sends = |name: &str| completion.sent.get(name).is_some();
     let changes = |name: &str| {
         let before = completion.before.and_then(|before| before.value(name));

@@ -2,7 +2,7 @@
 
 use crate::{
     fields,
-    schema::{Completion, LookupError, ResourceDef},
+    schema::{CompletionContext, LookupError, ResourceDef},
     value::{Document, ValidationError},
 };
 
@@ -57,7 +57,10 @@ pub static TIME_ENTRY: ResourceDef = ResourceDef {
 };
 
 /// Checks the hours: the field's range has whole hours as ends, and the least time is a tenth of an hour.
-fn check_hours(entry: &mut Document, completion: &mut Completion<'_>) -> Result<(), LookupError> {
+fn check_hours(
+    entry: &mut Document,
+    completion: &mut CompletionContext<'_>,
+) -> Result<(), LookupError> {
     let least = rust_decimal::Decimal::new(1, 1);
     if let Some(hours) = HOURS.get(entry).filter(|hours| *hours < least) {
         let message = format!("`hours` must be from 0.1 to 24; found `{hours}`");

@@ -2,7 +2,7 @@
 
 use crate::{
     fields,
-    schema::{Completion, LookupError, ResourceDef, SentBody},
+    schema::{CompletionContext, LookupError, ResourceDef, SentBody},
     value::{Document, Json, ValidationError},
 };
 
@@ -92,7 +92,7 @@ fn set_approval(sent: &mut SentBody<'_>) {
 
 fn check_timesheet(
     sheet: &mut Document,
-    completion: &mut Completion<'_>,
+    completion: &mut CompletionContext<'_>,
 ) -> Result<(), LookupError> {
     if let (Some(from), Some(to)) = (DATE_FROM.get(sheet), DATE_TO.get(sheet))
         && to < from

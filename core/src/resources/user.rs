@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::{
     fields,
-    schema::{Completion, FillCtx, ListLimits, LookupError, ResourceDef},
+    schema::{CompletionContext, FillCtx, ListLimits, LookupError, ResourceDef},
     value::{Document, Json, ValidationError},
 };
 
@@ -75,7 +75,10 @@ pub(super) fn join(parts: &[Option<Cow<'_, str>>]) -> Option<String> {
 }
 
 /// Checks that one of four fields names the user (R51). A blank name does not count.
-fn check_name(user: &mut Document, completion: &mut Completion<'_>) -> Result<(), LookupError> {
+fn check_name(
+    user: &mut Document,
+    completion: &mut CompletionContext<'_>,
+) -> Result<(), LookupError> {
     let is_blank = |name: &str| {
         user.value(name)
             .is_none_or(|value| value.as_str().is_some_and(|text| text.trim().is_empty()))

@@ -9,7 +9,7 @@ use super::{
     movement_class::{IntervalSums, MovementTally},
     options::MovementView,
     overdue::{Overdue, overdue_of},
-    payer::{Payer, ReportWindows, Revalued, Stream, places},
+    payer::{Payer, PaymentSteps, ReportWindows, RevaluedMrr, places},
     scope::{ReportScope, index},
 };
 
@@ -44,7 +44,7 @@ impl AccountSeries {
         Self { pairs: IntervalSums::over(windows), activities }
     }
 
-    fn add(&mut self, scope: &ReportScope<'_>, stream: &Stream, windows: ReportWindows<'_>) {
+    fn add(&mut self, scope: &ReportScope<'_>, stream: &PaymentSteps, windows: ReportWindows<'_>) {
         stream.pairs(scope, windows, |from, to, tally| self.pairs.add(from, to, tally));
         if let Some(activities) = &mut self.activities {
             stream.activities(scope, windows, |from, to, tally| activities.add(from, to, tally));
@@ -72,7 +72,7 @@ pub(super) struct MrrSums {
     /// Amounts paid at the start, at the rate of the end, and at the end.
     pub(super) paid: MovementTally,
     pub(super) moves: MovementTally,
-    /// Change that rates made to the amount paid at the start.
+    /// Change of the amount paid at the start that is due to rates.
     pub(super) fx: i128,
     pub(super) overdue: Overdue,
 }
@@ -132,7 +132,7 @@ impl Account {
         let series =
             self.mixed.get_or_insert_with(|| Box::new(AccountSeries::over(self.windows, view)));
         if scope.is_dated() {
-            let revalued = Revalued { scope, parts: payer.parts, mixed: stream };
+            let revalued = RevaluedMrr { scope, parts: payer.parts, mixed: stream };
             revalued.pairs(windows, |at, tally| series.pairs.add(at, at + 1, tally));
             if let Some(activities) = &mut series.activities {
                 revalued.activities(windows, |at, tally| activities.add(at, at + 1, tally));

@@ -146,7 +146,7 @@ impl Weights {
 }
 
 /// Decrease of a number, as a part of its earlier value.
-fn fall([now, before]: [u64; 2]) -> Decimal {
+fn relative_decrease([now, before]: [u64; 2]) -> Decimal {
     let kept = Decimal::from(now).checked_div(Decimal::from(before)).unwrap_or(Decimal::ONE);
     (Decimal::ONE - kept).max(Decimal::ZERO)
 }
@@ -201,8 +201,8 @@ impl StakeFacts<'_> {
         let of_usage =
             |points: &dyn Fn(&CustomerUsage) -> Decimal| self.usage.map(points).unwrap_or_default();
         let idle = of_usage(&|_| weights.idle(idle_days));
-        let users = of_usage(&|usage| weights.users * fall(usage.users_active));
-        let beats = of_usage(&|usage| weights.beats * fall(usage.beats));
+        let users = of_usage(&|usage| weights.users * relative_decrease(usage.users_active));
+        let beats = of_usage(&|usage| weights.beats * relative_decrease(usage.beats));
         let tickets = weights.tickets(self.tickets);
         let points = weights.base + idle + users + beats + tickets;
         let nearness = weights.nearness(self.days);

@@ -88,7 +88,7 @@ impl Interval {
         }
     }
 
-    /// First day of the interval after that of `day`.
+    /// First day of the interval after the interval of `day`.
     fn next(self, day: NaiveDate) -> Option<NaiveDate> {
         let first = self.first_day(day)?;
         match self {

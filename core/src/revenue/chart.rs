@@ -59,12 +59,12 @@ pub struct ChartSeries {
     /// Values of the series; none where there is nothing to show.
     pub values: Vec<Option<Number>>,
     /// Mark with which the series is drawn.
-    pub mark: Mark,
+    pub mark: SeriesMark,
 }
 
 /// Mark of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum SeriesMark {
     /// Bars on top of those of the series before; below zero where values are.
     Bars,
     /// A solid line through the values.
@@ -98,7 +98,7 @@ impl Report {
 
 pub(super) fn drawn<R>(
     name: &str,
-    mark: Mark,
+    mark: SeriesMark,
     rows: &[R],
     value: impl Fn(&R) -> Option<Number>,
 ) -> ChartSeries {
@@ -113,7 +113,7 @@ pub(super) fn in_percent(ratio: Number) -> Option<Number> {
     percent(ratio).parse().ok().map(|percent: rust_decimal::Decimal| percent.into())
 }
 
-/// All in the base currency, else the first currency; and what that leaves out.
+/// The series that is drawn: the one in the base currency, else the first currency; and a note of what is left out.
 fn shown<'s, S>(
     converted: Option<&'s S>,
     currencies: &'s [S],
@@ -139,14 +139,14 @@ fn chart(
 }
 
 impl Chart {
-    /// The same, with more in its note.
-    fn saying(mut self, more: Option<&str>) -> Self {
+    /// The chart with a further sentence in its note.
+    fn with_note(mut self, more: Option<&str>) -> Self {
         let note = (!self.note.is_empty()).then_some(&*self.note);
         self.note = note.into_iter().chain(more).collect::<Vec<_>>().join("; ");
         self
     }
 
-    /// The same, with the periods marked that are not over at the present of the report.
+    /// The chart with the periods marked that are not over at the time of the report.
     fn marking<'p>(
         self,
         about: &ReportHeader,
@@ -154,14 +154,14 @@ impl Chart {
     ) -> Self {
         let zone = Zone::parse(about.time_zone).unwrap_or(Zone::UTC);
         let unfinished =
-            UnfinishedIntervals::among(periods, about.interval, Day::at(about.now, zone));
+            UnfinishedIntervals::of_periods(periods, about.interval, Day::at(about.now, zone));
         Self { unfinished, ..self }
     }
 }
 
 impl UnfinishedIntervals {
-    /// Those among periods, in their order, that are not over on a day.
-    pub(super) fn among<'p>(
+    /// The periods, in their order, that are not over on a day.
+    pub(super) fn of_periods<'p>(
         periods: impl DoubleEndedIterator<Item = &'p ReportPeriod>,
         interval: Interval,
         today: Day,
@@ -184,7 +184,7 @@ impl Movements {
         let (shown, left_out) = shown(self.converted.as_ref(), &self.currencies);
         let (currency, rows) = parts(shown);
         let bars = |name, value: fn(&MovementRow) -> Number| {
-            drawn(name, Mark::Bars, rows, |row| Some(value(row)))
+            drawn(name, SeriesMark::Bars, rows, |row| Some(value(row)))
         };
         let movements = vec![
             bars("new", |row| row.new),
@@ -194,13 +194,13 @@ impl Movements {
             bars("contraction", |row| negated(row.contraction)),
         ];
         // Next to the MRR, which is many times larger, nobody could see them.
-        let mrr = vec![drawn("MRR", Mark::Line, rows, |row| Some(row.end))];
+        let mrr = vec![drawn("MRR", SeriesMark::Line, rows, |row| Some(row.end))];
         let labels = rows.iter().map(|row| row.period.period.clone()).collect();
         let together = self.segments.is_some().then_some("all segments together");
         let chart = chart(&self.about, "MRR and its movements", currency, labels, Vec::new());
         Chart { panels: vec![mrr, movements], ..chart }
-            .saying(left_out)
-            .saying(together)
+            .with_note(left_out)
+            .with_note(together)
             .marking(&self.about, rows.iter().map(|row| &row.period))
     }
 }
@@ -215,14 +215,14 @@ impl Retention {
         let (shown, left_out) = shown(self.converted.as_ref(), &self.currencies);
         let rows = shown.map_or(&[][..], |series| &*series.trailing_year);
         let series = vec![
-            drawn("NRR", Mark::Line, rows, |row| in_percent(row.nrr?)),
-            drawn("GRR", Mark::Line, rows, |row| in_percent(row.grr?)),
+            drawn("NRR", SeriesMark::Line, rows, |row| in_percent(row.nrr?)),
+            drawn("GRR", SeriesMark::Line, rows, |row| in_percent(row.grr?)),
         ];
         let labels = rows.iter().map(|row| row.period.period.clone()).collect();
         let currency =
             shown.map_or(String::new(), |series| format!("percent of {}", series.currency));
         chart(&self.about, "Retention of the year before", &currency, labels, series)
-            .saying(left_out)
+            .with_note(left_out)
             .marking(&self.about, rows.iter().map(|row| &row.period))
     }
 }
@@ -234,13 +234,13 @@ impl Cohorts {
         let rows = rows.get(rows.len().saturating_sub(MAX_COHORTS)..).unwrap_or_default();
         let series = rows.iter().map(|cohort| {
             let share = |cell: &Option<super::CohortCell>| in_percent(cell.as_ref()?.share?);
-            drawn(&cohort.cohort, Mark::Line, &cohort.cells, share)
+            drawn(&cohort.cohort, SeriesMark::Line, &cohort.cells, share)
         });
         let labels = self.columns.iter().map(|column| column.period.period.clone()).collect();
         let unit =
             if currency.is_empty() { String::new() } else { format!("percent of {currency}") };
         chart(&self.about, "Share that cohorts keep", &unit, labels, series.collect())
-            .saying(left_out)
+            .with_note(left_out)
             .marking(&self.about, self.columns.iter().map(|column| &column.period))
     }
 }
@@ -250,7 +250,7 @@ impl Renewals {
         let (shown, left_out) = shown(self.converted.as_ref(), &self.currencies);
         let (currency, rows) = parts(shown);
         let bars = |name, value: fn(&RenewalRow) -> Number| {
-            drawn(name, Mark::Bars, rows, |row| Some(value(row)))
+            drawn(name, SeriesMark::Bars, rows, |row| Some(value(row)))
         };
         let series = vec![
             bars("renewed", |row| row.renewed),
@@ -261,7 +261,7 @@ impl Renewals {
             bars("open", |row| row.open),
         ];
         let labels = rows.iter().map(|row| row.period.period.clone()).collect();
-        chart(&self.about, "MRR of licenses that end", currency, labels, series).saying(left_out)
+        chart(&self.about, "MRR of licenses that end", currency, labels, series).with_note(left_out)
     }
 }
 
@@ -273,10 +273,10 @@ impl Forecast {
             drawn(name, mark, rows, |row| Some(value(row)))
         };
         let series = vec![
-            line("confirmed", Mark::Bars, |row| row.confirmed),
-            line("base", Mark::Line, |row| row.total.base),
-            line("optimistic", Mark::Dashes, |row| row.total.optimistic),
-            line("pessimistic", Mark::Dashes, |row| row.total.pessimistic),
+            line("confirmed", SeriesMark::Bars, |row| row.confirmed),
+            line("base", SeriesMark::Line, |row| row.total.base),
+            line("optimistic", SeriesMark::Dashes, |row| row.total.optimistic),
+            line("pessimistic", SeriesMark::Dashes, |row| row.total.pessimistic),
         ];
         let labels = rows.iter().map(|row| row.period.period.clone()).collect();
         let is_equal = |row: &ForecastRow| {
@@ -284,8 +284,8 @@ impl Forecast {
         };
         let equal = rows.iter().all(is_equal).then_some("all scenarios are equal");
         chart(&self.about, "MRR to come, in scenarios", currency, labels, series)
-            .saying(left_out)
-            .saying(equal.filter(|_| !rows.is_empty()))
+            .with_note(left_out)
+            .with_note(equal.filter(|_| !rows.is_empty()))
     }
 }
 
@@ -294,7 +294,7 @@ impl Customers {
         let rows = self.rows.iter().filter(|row| row.at_stake.is_some());
         let rows: Vec<_> = rows.take(MAX_RANKED).collect();
         let labels = rows.iter().map(|row| label_of(row.name.as_ref(), row.company));
-        let at_stake = drawn("at stake", Mark::Bars, &rows, |row| {
+        let at_stake = drawn("at stake", SeriesMark::Bars, &rows, |row| {
             row.at_stake.as_ref().map(|stake| stake.amount)
         });
         let currency = self.about.base_currency.as_deref().unwrap_or_default();
@@ -338,7 +338,7 @@ fn by_company(
         title: format!("{line} by company, {currency}"),
         description,
         labels: rows.iter().map(|(label, _)| label.clone()).collect(),
-        panels: vec![vec![drawn(line, Mark::Bars, &rows, |(_, amount)| Some(*amount))]],
+        panels: vec![vec![drawn(line, SeriesMark::Bars, &rows, |(_, amount)| Some(*amount))]],
         is_ranking: true,
         ..Chart::default()
     }
@@ -374,7 +374,7 @@ mod tests {
             (4, "2024-10-01", 0),
         ] {
             let months = months.iter().take(until);
-            let found = UnfinishedIntervals::among(months, Interval::Month, day(today));
+            let found = UnfinishedIntervals::of_periods(months, Interval::Month, day(today));
             assert_eq!(found.count, expect, "{today}");
         }
         for (today, expect) in [
@@ -382,7 +382,7 @@ mod tests {
             ("2024-08-04", "in progress or to come"),
             ("2024-05-04", "to come"),
         ] {
-            let found = UnfinishedIntervals::among(months.iter(), Interval::Month, day(today));
+            let found = UnfinishedIntervals::of_periods(months.iter(), Interval::Month, day(today));
             assert_eq!(found.name, expect);
         }
     }

@@ -78,7 +78,7 @@ pub struct ChangedLicense {
 
 /// Changes after a month was closed.
 #[derive(Debug)]
-pub struct SinceClosing<'s> {
+pub struct ChangesSinceClosing<'s> {
     /// The licenses, by their ids; also those that are again as they were.
     pub licenses: BTreeMap<ObjectId, ChangedLicense>,
     /// The licenses of now.
@@ -96,7 +96,7 @@ impl ChangedLicense {
     }
 }
 
-impl SinceClosing<'_> {
+impl ChangesSinceClosing<'_> {
     fn changed(&self) -> impl Iterator<Item = (&ObjectId, &ChangedLicense)> {
         self.licenses.iter().filter(|(_, license)| license.then != license.now)
     }
@@ -192,14 +192,14 @@ impl CompanyDifference {
     }
 }
 
-/// The lines of a closed month, and their difference from those of now.
+/// Figures of a closed month, and their difference from the figures of now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The currency of the amounts.
     pub currency: String,
-    /// As they were closed.
+    /// The figures as they were closed.
     pub closed: MonthFigures,
-    /// Those of now less those that were closed.
+    /// The figures of now minus the closed ones.
     pub difference: MonthFigures,
 }
 
@@ -253,7 +253,7 @@ impl Closing {
     pub fn compared(
         &self,
         report: &Movements,
-        since: &SinceClosing<'_>,
+        since: &ChangesSinceClosing<'_>,
     ) -> Result<MonthDifference, ReportError> {
         let now = |series: &Series<MovementRow>| {
             let row = series.rows.iter().find(|row| row.period.period == self.month)?;

@@ -25,7 +25,7 @@ use crate::value::{Document, Number, ObjectId, Timestamp, ValidationError};
 const MONTH_CHARS: usize = 7;
 /// The columns of a closed month before its figures.
 const MONTH_COLUMNS: [&str; 3] = ["month", "closedAt", "closedBy"];
-/// The same of a company in it.
+/// The columns of a company's line of a closed month before its figures.
 const COMPANY_COLUMNS: [&str; 2] = ["month", "company"];
 /// The columns of figures, with their scope and currency.
 const FIGURE_COLUMNS: [&str; 11] = [
@@ -113,7 +113,7 @@ impl Reopening {
     /// Normalizes a reason to its stored form.
     ///
     /// # Errors
-    /// Where there is none, or a longer one than [`Self::MAX_REASON_CHARS`].
+    /// If the reason is missing, or longer than [`Self::MAX_REASON_CHARS`].
     pub fn reason(sent: Option<&str>) -> Result<String, ValidationError> {
         let reason = sent.map(str::trim).filter(|reason| !reason.is_empty());
         let issue = |code, message| ValidationError::of_member("reason", code, message);
@@ -162,7 +162,7 @@ pub struct ClosedMonth {
     /// The month and the figures of the tenant.
     #[serde(flatten)]
     pub closing: Closing,
-    /// Those that pay at an end of it, or move in it.
+    /// Companies with MRR at the start or the end of the month, or a movement in it.
     pub companies: Vec<CompanyFigures>,
 }
 

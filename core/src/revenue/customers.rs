@@ -27,9 +27,9 @@ use crate::{
 };
 
 /// Usage of the product by a company, from the caller.
-pub type UsageOf<'u> = &'u dyn Fn(ObjectId) -> CustomerUsage;
+pub type CustomerUsageLookup<'u> = &'u dyn Fn(ObjectId) -> CustomerUsage;
 /// The name of a company.
-pub type NameOf<'n> = &'n dyn Fn(ObjectId) -> Option<String>;
+pub type CompanyNameLookup<'n> = &'n dyn Fn(ObjectId) -> Option<String>;
 
 /// Customers, the largest amount at stake first.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -116,7 +116,7 @@ pub struct CurrencyAmount {
 pub fn customers(
     ledger: &Ledger,
     options: &ReportOptions,
-    usage_of: UsageOf<'_>,
+    usage_of: CustomerUsageLookup<'_>,
     weights: &Weights,
 ) -> Result<Customers, ReportError> {
     let scope = ReportScope::new(ledger, options)?;

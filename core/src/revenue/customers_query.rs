@@ -5,13 +5,13 @@ use std::cmp::Ordering;
 use rust_decimal::Decimal;
 
 use super::{
-    customers::{Customer, Customers, NameOf},
+    customers::{CompanyNameLookup, Customer, Customers},
     error::ReportError,
 };
 use crate::value::{Number, ObjectId};
 
 /// Values of a company's properties, in the order in which they were requested.
-pub type AttributesOf<'a> = &'a dyn Fn(ObjectId) -> Vec<Option<String>>;
+pub type CompanyAttributesLookup<'a> = &'a dyn Fn(ObjectId) -> Vec<Option<String>>;
 /// Whether a company meets the filters by its properties.
 pub type CompanyFilter<'a> = &'a dyn Fn(ObjectId) -> bool;
 
@@ -40,7 +40,7 @@ impl Default for CustomerSort {
 
 /// A value by which customers are sorted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+enum CustomerSortKey {
     Number(Number),
     Text(String),
 }
@@ -91,7 +91,7 @@ impl CustomerPage {
     }
 
     /// Applies the filters, the order and the page to the customers.
-    pub(super) fn apply(&self, customers: &mut Customers, name_of: NameOf<'_>) {
+    pub(super) fn apply(&self, customers: &mut Customers, name_of: CompanyNameLookup<'_>) {
         customers.rows.retain(|row| self.matches(row));
         customers.total = customers.rows.len();
         for row in &mut customers.rows {
@@ -121,23 +121,23 @@ impl CustomerSort {
         }
     }
 
-    fn key(self, row: &Customer) -> Option<Key> {
-        let count = |count: u64| Key::Number(Decimal::from(count).into());
-        let day = |day: Option<super::Day>| day.map(|day| Key::Text(day.to_string()));
+    fn key(self, row: &Customer) -> Option<CustomerSortKey> {
+        let count = |count: u64| CustomerSortKey::Number(Decimal::from(count).into());
+        let day = |day: Option<super::Day>| day.map(|day| CustomerSortKey::Text(day.to_string()));
         match self.property {
-            "name" => row.name.clone().map(Key::Text),
-            "mrr" => row.mrr.map(Key::Number),
-            "arr" => row.arr.map(Key::Number),
-            "overdue" => row.overdue.map(Key::Number),
+            "name" => row.name.clone().map(CustomerSortKey::Text),
+            "mrr" => row.mrr.map(CustomerSortKey::Number),
+            "arr" => row.arr.map(CustomerSortKey::Number),
+            "overdue" => row.overdue.map(CustomerSortKey::Number),
             "nextRenewal" => day(row.next_renewal),
-            "days" => row.days.map(|days| Key::Number(Decimal::from(days).into())),
+            "days" => row.days.map(|days| CustomerSortKey::Number(Decimal::from(days).into())),
             "lastActive" => day(row.last_active),
             "usersActive" => Some(count(row.users_active)),
-            "usersTrend" => Some(Key::Number(row.users_trend)),
+            "usersTrend" => Some(CustomerSortKey::Number(row.users_trend)),
             "beats" => Some(count(row.beats)),
-            "beatTrend" => Some(Key::Number(row.beat_trend)),
+            "beatTrend" => Some(CustomerSortKey::Number(row.beat_trend)),
             "openTickets" => Some(count(row.open_tickets)),
-            _ => row.at_stake.as_ref().map(|stake| Key::Number(stake.amount)),
+            _ => row.at_stake.as_ref().map(|stake| CustomerSortKey::Number(stake.amount)),
         }
     }
 }

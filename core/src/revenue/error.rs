@@ -40,7 +40,7 @@ pub enum ReportError {
     UnknownChoice(&'static str, &'static [&'static str], String),
     /// An option without another one that it needs: the names of both.
     Needs(&'static str, &'static str),
-    /// An option that says nothing with another one: its name, and that of the other with its value.
+    /// An option that has no effect with another one: its name, and the name and value of the other one.
     NoEffectWith(&'static str, &'static str),
     /// A number that is not whole, or not from the least to the greatest that is taken: the option, both, and what was
     /// found.

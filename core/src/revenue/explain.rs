@@ -4,12 +4,12 @@ use super::{
     account::{Account, MrrSums},
     calendar::{Day, ReportPeriod},
     cohorts::{check_interval, cohort_of},
-    customers::NameOf,
+    customers::CompanyNameLookup,
     error::ReportError,
     hex,
     ledger::{Ledger, NEVER},
     money_units::{CONVERTED_SCALE, money, number_of},
-    mrr_movements::{MovementRow, MovementsBuilder, SegmentOf},
+    mrr_movements::{CompanySegmentLookup, MovementRow, MovementsBuilder},
     options::{MovementView, ReportOptions},
     overdue::overdue_of,
     payer::{Payer, ReportWindows, each_payer},
@@ -247,7 +247,7 @@ pub struct LicenseShare {
 pub fn explain(
     ledger: &Ledger,
     options: &ReportOptions,
-    segment_of: Option<SegmentOf<'_>>,
+    segment_of: Option<CompanySegmentLookup<'_>>,
     cell: &Cell,
 ) -> Result<Explanation, ReportError> {
     if cell.cohort.is_some() {
@@ -438,7 +438,7 @@ impl ExplanationBuilder<'_> {
 
 impl Explanation {
     /// Adds the names of the companies.
-    pub(super) fn named(mut self, name_of: NameOf<'_>) -> Self {
+    pub(super) fn named(mut self, name_of: CompanyNameLookup<'_>) -> Self {
         self.companies.iter_mut().for_each(|share| share.name = name_of(share.company));
         self
     }

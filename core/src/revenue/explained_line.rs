@@ -2,7 +2,7 @@
 
 use super::{
     calendar::Day,
-    customers::NameOf,
+    customers::CompanyNameLookup,
     explain::add_up,
     hex,
     money_units::{CONVERTED_SCALE, number_of},
@@ -140,7 +140,7 @@ impl<L, R> LineExplanation<L, R> {
         ["company", "companyName", "companyAmount", "currency", "formula"];
 
     /// Adds the names of the companies.
-    pub(super) fn named(mut self, name_of: NameOf<'_>) -> Self {
+    pub(super) fn named(mut self, name_of: CompanyNameLookup<'_>) -> Self {
         self.companies.iter_mut().for_each(|found| found.name = name_of(found.company));
         self
     }

@@ -90,19 +90,19 @@ pub fn forecast(
     let now = later.map_or(options.now, |later| later.now);
     let passed = scope.bounds.ends().partition_point(|end| *end <= now.as_ms());
     let periods = scope.bounds.periods();
-    let series = |currency: String, rows: Vec<Expected>, actual: Vec<Number>, scale| {
+    let series = |currency: String, rows: Vec<ExpectedMrr>, actual: Vec<Number>, scale| {
         let rows = periods.iter().zip(&rows).enumerate();
         let rows =
             rows.map(|(at, (period, sums))| sums.row(period, actual.get(at).copied(), scale));
         Series { currency, rows: rows.collect() }
     };
-    let numbers = |rows: Vec<Expected>, scale| -> Vec<Number> {
+    let numbers = |rows: Vec<ExpectedMrr>, scale| -> Vec<Number> {
         rows.iter().take(passed).map(|row| number_of(row.confirmed, scale)).collect()
     };
     let currencies = scope.currencies.iter().map(|number| {
         let currency = ledger.currency(*number);
         let actual = known_scope.number_of(currency).map(|own| known.in_currency(own));
-        let actual = actual.unwrap_or_else(|| vec![Expected::default(); passed]);
+        let actual = actual.unwrap_or_else(|| vec![ExpectedMrr::default(); passed]);
         let rows = expected.in_currency(*number);
         series(currency.to_owned(), rows, numbers(actual, MONEY_SCALE), MONEY_SCALE)
     });
@@ -119,12 +119,12 @@ pub fn forecast(
 
 /// Expected MRR at a time: signed, and in three scenarios.
 #[derive(Clone, Copy, Debug, Default)]
-struct Expected {
+struct ExpectedMrr {
     confirmed: i128,
     scenarios: [i128; 3],
 }
 
-impl Expected {
+impl ExpectedMrr {
     fn at(self, rate: i128) -> Self {
         Self { confirmed: self.confirmed * rate, scenarios: self.scenarios.map(|sum| sum * rate) }
     }
@@ -148,21 +148,21 @@ impl Expected {
     }
 }
 
-impl AddAssign for Expected {
+impl AddAssign for ExpectedMrr {
     fn add_assign(&mut self, other: Self) {
         self.confirmed += other.confirmed;
         self.scenarios.iter_mut().zip(other.scenarios).for_each(|(sum, other)| *sum += other);
     }
 }
 
-impl SubAssign for Expected {
+impl SubAssign for ExpectedMrr {
     fn sub_assign(&mut self, other: Self) {
         self.confirmed -= other.confirmed;
         self.scenarios.iter_mut().zip(other.scenarios).for_each(|(sum, other)| *sum -= other);
     }
 }
 
-struct ExpectedSums(Vec<IntervalSums<Expected>>);
+struct ExpectedSums(Vec<IntervalSums<ExpectedMrr>>);
 
 impl ExpectedSums {
     fn from_scope(scope: &ReportScope<'_>) -> Self {
@@ -183,19 +183,19 @@ impl ExpectedSums {
             let begins = ends.partition_point(|bound| *bound <= license.from);
             let over =
                 if end == NEVER { ends.len() } else { ends.partition_point(|bound| *bound <= end) };
-            sums.add(begins, over, Expected { confirmed: license.mrr, scenarios: [0; 3] });
+            sums.add(begins, over, ExpectedMrr { confirmed: license.mrr, scenarios: [0; 3] });
             if let Some(scenarios) = expected_of(scope, payer, at, license) {
-                sums.add(over, ends.len(), Expected { confirmed: 0, scenarios });
+                sums.add(over, ends.len(), ExpectedMrr { confirmed: 0, scenarios });
             }
         }
     }
 
-    fn in_currency(&self, currency: u32) -> Vec<Expected> {
+    fn in_currency(&self, currency: u32) -> Vec<ExpectedMrr> {
         self.0.get(index(currency)).map(IntervalSums::sums).unwrap_or_default()
     }
 
-    fn converted(&self, scope: &ReportScope<'_>) -> Vec<Expected> {
-        let mut rows = vec![Expected::default(); scope.bounds.len()];
+    fn converted(&self, scope: &ReportScope<'_>) -> Vec<ExpectedMrr> {
+        let mut rows = vec![ExpectedMrr::default(); scope.bounds.len()];
         for (sums, currency) in self.0.iter().zip(0_u32..) {
             for (at, (row, sums)) in rows.iter_mut().zip(sums.sums()).enumerate() {
                 *row += sums.at(scope.rate(at, currency));

@@ -47,7 +47,7 @@ struct ForecastCount {
 }
 
 impl ForecastLine {
-    /// Names of the lines, which are those of the columns of the table.
+    /// Names of the lines: the names of the columns of the table.
     pub const NAMES: &'static [&'static str] = &[
         "confirmed",
         "unconfirmedBase",

@@ -179,7 +179,7 @@ impl NumberedNames {
         }
     }
 
-    /// The same names, of which no license is known to have any.
+    /// The names, each without a license.
     fn unused(&self) -> Self {
         Self { occurs: vec![false; self.names.len()], ..self.clone() }
     }

@@ -75,19 +75,19 @@ impl LicenseLinks {
     /// Finds the successors of licenses of which some have a parent.
     fn link_lines(&mut self, licenses: &[License]) {
         self.join_groups(licenses, |links, group| links.join_lines(licenses, group));
-        self.follow_parents(licenses, Reach::Days(self.days_of_line()));
+        self.follow_parents(licenses, GapRule::Days(self.days_of_line()));
         self.join_groups(licenses, |links, group| links.join_nearest(licenses, group, 0));
         let (days, mut bridged) = (self.gap_days, Vec::new());
         self.join_groups(licenses, |links, group| {
             bridged.extend(links.bridge_nearest(licenses, &group, days));
         });
-        self.follow_parents(licenses, Reach::Later);
+        self.follow_parents(licenses, GapRule::Later);
         for (end, start) in bridged {
             if self.successor(end).is_none() && self.followed.get(start) == Some(&false) {
                 self.follow(end, start);
             }
         }
-        self.follow_parents(licenses, Reach::Any);
+        self.follow_parents(licenses, GapRule::Any);
     }
 
     /// Days within which a license of a line follows another.
@@ -135,7 +135,7 @@ impl LicenseLinks {
         let with_places = || group.iter().filter_map(|at| Some((*at, licenses.get(*at)?)));
         let ends = with_places().filter(|(at, _)| self.successor(*at).is_none()).collect();
         let starts = with_places().filter(|(at, _)| self.followed.get(*at) == Some(&false));
-        let joined = FreeLicenses::new(ends, starts, self.zone, days).join();
+        let joined = UnlinkedLicenses::new(ends, starts, self.zone, days).join();
         for (end, start, apart) in &joined {
             if *apart <= self.gap_days
                 && let Some((end, license)) = self.ends.get_mut(*end).zip(licenses.get(*start))
@@ -201,8 +201,8 @@ impl LicenseLinks {
 
     /// Links each license of a line to the latest one before it that has no successor, and is in reach: of its currency,
     /// else of another one, since a renewal may change the currency.
-    fn follow_parents(&mut self, licenses: &[License], reach: Reach) {
-        let reach = LineReach { licenses, zone: self.zone, reach };
+    fn follow_parents(&mut self, licenses: &[License], reach: GapRule) {
+        let reach = SuccessorCheck { licenses, zone: self.zone, reach };
         let placed = self.lines.iter().zip(licenses).enumerate();
         let mut lines: Vec<(ObjectId, i64, ObjectId, usize)> =
             placed.map(|(at, (first, license))| (*first, license.from, license.id, at)).collect();
@@ -279,9 +279,9 @@ impl UnsucceededLicenses {
     }
 }
 
-/// How far apart a license and another one of its line may be.
+/// Largest gap between a license and its successor.
 #[derive(Clone, Copy, Debug)]
-enum Reach {
+enum GapRule {
     /// At most this many days, if the other one lasts longer.
     Days(i64),
     /// Any number of days, if the other one is of the same product and begins after the end.
@@ -290,14 +290,14 @@ enum Reach {
     Any,
 }
 
-/// The licenses of a company, and how far apart those of a line may be.
-struct LineReach<'l> {
+/// Checks whether a license of a company may be the successor of another one.
+struct SuccessorCheck<'l> {
     licenses: &'l [License],
     zone: Zone,
-    reach: Reach,
+    reach: GapRule,
 }
 
-impl LineReach<'_> {
+impl SuccessorCheck<'_> {
     /// Whether a license, which begins later than another, may follow it.
     fn has(&self, end: usize, start: usize) -> bool {
         let Some((license, next)) = self.licenses.get(end).zip(self.licenses.get(start)) else {
@@ -306,16 +306,16 @@ impl LineReach<'_> {
         let day = |time: i64| self.zone.day(Timestamp::from_ms_clamped(time));
         let apart = || day(next.from) - day(license.end);
         match self.reach {
-            Reach::Days(days) => apart().abs() <= days && next.end > license.end,
-            Reach::Later => next.from >= license.end && next.product == license.product,
-            Reach::Any => true,
+            GapRule::Days(days) => apart().abs() <= days && next.end > license.end,
+            GapRule::Later => next.from >= license.end && next.product == license.product,
+            GapRule::Any => true,
         }
     }
 }
 
-/// Licenses of one company, product and currency, with their places: those without successor, and the starts of those
-/// that follow none, in their order.
-struct FreeLicenses<'l> {
+/// Licenses of one company, product and currency, with their indexes: licenses without successor, and the starts of
+/// licenses that succeed none, in their order.
+struct UnlinkedLicenses<'l> {
     /// Maximum number of days between an end and a start.
     days: i64,
     zone: Zone,
@@ -327,10 +327,10 @@ struct FreeLicenses<'l> {
     last: Vec<usize>,
 }
 
-/// An end and the start that is nearest to it: days apart, ids, and places in their lists.
+/// An end and the nearest start: the days between them, ids, and indexes in their lists.
 type Pair = (i64, ObjectId, ObjectId, usize, usize);
 
-impl<'l> FreeLicenses<'l> {
+impl<'l> UnlinkedLicenses<'l> {
     fn new(
         ends: Vec<(usize, &'l License)>,
         starts: impl Iterator<Item = (usize, &'l License)>,

@@ -67,17 +67,19 @@ pub use self::{
     at_stake::{AtStake, CustomerUsage, Weights},
     calendar::{Day, Interval, MAX_INTERVALS, ReportPeriod, Unit},
     capped_list::MAX_LISTED,
-    chart::{Chart, ChartSeries, Mark, UnfinishedIntervals},
+    chart::{Chart, ChartSeries, SeriesMark, UnfinishedIntervals},
     closed_difference::{
-        ChangedLicense, CompanyDifference, Difference, MonthDifference, SinceClosing,
+        ChangedLicense, ChangesSinceClosing, CompanyDifference, Difference, MonthDifference,
     },
     closing::{
         ClosedMonth, Closing, ClosingRequest, CompanyFigures, ListedMonth, MonthFigures,
         ReopenedMonth, Reopening, days_of_month,
     },
     cohorts::{Cohort, CohortCell, CohortColumn, Cohorts, cohorts},
-    customers::{CurrencyAmount, Customer, Customers, NameOf, UsageOf, customers},
-    customers_query::{AttributesOf, CompanyFilter, CustomerPage},
+    customers::{
+        CompanyNameLookup, CurrencyAmount, Customer, CustomerUsageLookup, Customers, customers,
+    },
+    customers_query::{CompanyAttributesLookup, CompanyFilter, CustomerPage},
     error::ReportError,
     explain::{
         Cell, CompanyMovements, CompanyShare, Explanation, LicenseShare, ReportLine, explain,
@@ -90,7 +92,7 @@ pub use self::{
     },
     ledger::{Ledger, Reason},
     license_facts::{LicenseFacts, RenewalStatus},
-    mrr_movements::{MAX_SEGMENTS, MovementRow, Movements, Segment, SegmentOf, mrr},
+    mrr_movements::{CompanySegmentLookup, MAX_SEGMENTS, MovementRow, Movements, Segment, mrr},
     options::{History, MAX_GAP_DAYS, MovementView, ReportOptions, Valuation},
     overdue::OverdueLicense,
     overlaps::Overlap,
@@ -102,7 +104,7 @@ pub use self::{
     renewals_explained::{
         RenewalShare, RenewalsCell, RenewalsExplanation, RenewalsLine, explain_renewals,
     },
-    report::{ClosingsOf, Report, RetentionAndCohorts, Sources, report},
+    report::{ClosedMonthComparison, Report, ReportSources, RetentionAndCohorts, report},
     report_header::ReportHeader,
     retention::{Formulas, Retention, RetentionRow, RetentionSeries, retention},
     scope::{Excluded, MissingRate},
@@ -113,8 +115,8 @@ pub use self::{
     usage_line::UsageLine,
     usage_plan::UsagePlan,
     usage_report::{
-        ActionRow, ActionTrend, ActiveCounts, CompanyOf, MeanRetention, OtherActions,
-        RetentionCell, Trend, UsageCohort, UsageFormulas, UsageReport, UsageRetention, UsageRow,
+        ActionRow, ActionTrend, ActiveCounts, MeanRetention, OtherActions, RetentionCell, Trend,
+        UsageCohort, UsageFormulas, UsageReport, UsageRetention, UsageRow, UserCompanyLookup,
     },
 };
 #[doc(inline)]

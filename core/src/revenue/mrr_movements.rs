@@ -34,7 +34,7 @@ pub(super) const REST: &str = "(rest)";
 pub(super) const NONE: &str = "(none)";
 
 /// The segment of a company.
-pub type SegmentOf<'s> = &'s dyn Fn(ObjectId) -> Option<String>;
+pub type CompanySegmentLookup<'s> = &'s dyn Fn(ObjectId) -> Option<String>;
 
 /// MRR and its movements.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -75,7 +75,7 @@ pub struct Segment {
     pub companies: usize,
     /// Movements in each currency.
     pub currencies: Vec<Series<MovementRow>>,
-    /// All in the base currency.
+    /// Series of all licenses in the base currency.
     pub converted: Option<Series<MovementRow>>,
 }
 
@@ -129,14 +129,14 @@ pub struct MovementRow {
     pub overdue_licenses: i64,
 }
 
-/// Movements of the report's intervals, and of each segment if `segment` returns that of a company.
+/// Movements of the report's intervals, and of each segment if `segment` returns a company's segment.
 ///
 /// # Errors
 /// When an option is invalid.
 pub fn mrr(
     ledger: &Ledger,
     options: &ReportOptions,
-    segment: Option<SegmentOf<'_>>,
+    segment: Option<CompanySegmentLookup<'_>>,
 ) -> Result<Movements, ReportError> {
     let scope = ReportScope::new(ledger, options)?;
     let windows = ReportWindows { starts: scope.bounds.starts(), ends: scope.bounds.ends() };
@@ -177,7 +177,7 @@ pub fn mrr(
 pub(super) fn rest_of(
     ledger: &Ledger,
     options: &ReportOptions,
-    segment_of: SegmentOf<'_>,
+    segment_of: CompanySegmentLookup<'_>,
 ) -> Result<BTreeSet<ObjectId>, ReportError> {
     let scope = ReportScope::new(ledger, options)?;
     let places = Segments::from_scope(&scope, segment_of).places;
@@ -192,7 +192,7 @@ struct Segments {
 }
 
 impl Segments {
-    fn from_scope(scope: &ReportScope<'_>, segment_of: SegmentOf<'_>) -> Self {
+    fn from_scope(scope: &ReportScope<'_>, segment_of: CompanySegmentLookup<'_>) -> Self {
         let mut numbers: BTreeMap<Option<String>, usize> = BTreeMap::new();
         let mut found: Vec<(i128, usize)> = Vec::new();
         let mut of_companies = Vec::new();

@@ -1,4 +1,4 @@
-//! MRR of a company over time: a stream of steps per currency, and one of all currencies if there are several.
+//! MRR of a company over time: a series of steps per currency, and one of all currencies if there are several.
 //!
 //! Every report is a pass over these steps; none reads a license once per period.
 
@@ -19,17 +19,17 @@ pub(super) struct Payer<'p> {
     pub(super) licenses: &'p [License],
     pub(super) links: &'p LicenseLinks,
     /// MRR in each currency of the company.
-    pub(super) parts: &'p [(u32, Stream)],
+    pub(super) parts: &'p [(u32, PaymentSteps)],
     /// MRR in the base currency, where the company has several currencies.
-    pub(super) mixed: Option<&'p Stream>,
+    pub(super) mixed: Option<&'p PaymentSteps>,
 }
 
 /// Passes all companies in turn.
 pub(super) fn each_payer(scope: &ReportScope<'_>, mut visit: impl FnMut(&Payer<'_>)) {
     let mut links = LicenseLinks::new(scope.options);
-    let mut parts: Vec<(u32, Stream)> = Vec::new();
-    let mut spare: Vec<Stream> = Vec::new();
-    let mut mixed = Stream::default();
+    let mut parts: Vec<(u32, PaymentSteps)> = Vec::new();
+    let mut spare: Vec<PaymentSteps> = Vec::new();
+    let mut mixed = PaymentSteps::default();
     for (id, licenses) in scope.ledger.companies(scope.options.company) {
         links.link(licenses, scope.ledger.excluded_parents(id));
         spare.extend(parts.drain(..).map(|(_, stream)| stream));
@@ -59,7 +59,7 @@ pub(super) struct PaymentStep {
 
 /// Steps in the order of time; the MRR differs from one to the next.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct PaymentSteps {
     steps: Vec<PaymentStep>,
     first_paid: Option<usize>,
     changes: Vec<PaymentStep>,
@@ -84,7 +84,7 @@ impl ReportWindows<'_> {
     }
 }
 
-impl Stream {
+impl PaymentSteps {
     /// Reads licenses; `at` is the index of the first one among those of its company.
     fn fill(
         &mut self,
@@ -230,13 +230,13 @@ impl Stream {
 }
 
 /// MRR of a company in its currencies, each at the rate of an interval.
-pub(super) struct Revalued<'p> {
+pub(super) struct RevaluedMrr<'p> {
     pub(super) scope: &'p ReportScope<'p>,
-    pub(super) parts: &'p [(u32, Stream)],
-    pub(super) mixed: &'p Stream,
+    pub(super) parts: &'p [(u32, PaymentSteps)],
+    pub(super) mixed: &'p PaymentSteps,
 }
 
-impl Revalued<'_> {
+impl RevaluedMrr<'_> {
     fn paid(&self, time: i64, inclusive: bool, rate: impl Fn(u32) -> i128) -> Paid {
         let time = if inclusive { time.saturating_add(1) } else { time };
         self.parts.iter().fold(Paid::default(), |sum, (currency, stream)| {
@@ -245,7 +245,7 @@ impl Revalued<'_> {
         })
     }
 
-    /// Pairs of each interval, as [`Stream::pairs`] returns them.
+    /// Pairs of each interval, as [`PaymentSteps::pairs`] returns them.
     pub(super) fn pairs(
         &self,
         windows: ReportWindows<'_>,

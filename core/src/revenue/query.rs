@@ -131,12 +131,12 @@ impl ReportQuery {
         if sent.issues.is_empty() { Ok(query) } else { Err(sent.issues) }
     }
 
-    /// What asks for the figures of each company in a closed month.
+    /// Query for the figures of each company in a closed month.
     pub fn of_closed_month(month: String) -> Self {
         Self { closed_month: Some(month), ..SentParameters::default().read(ReportKind::Mrr) }
     }
 
-    /// The closed month of whose companies it is; none of any other report.
+    /// The closed month whose companies are queried; `None` for any other report.
     pub fn closed_month(&self) -> Option<&str> {
         self.closed_month.as_deref()
     }

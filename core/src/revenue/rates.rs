@@ -22,15 +22,15 @@ pub struct ExchangeRates {
     base: String,
     /// Whether the base was requested, so that no other currency replaces it.
     is_base_requested: bool,
-    always: BTreeMap<String, Decimal>,
+    undated: BTreeMap<String, Decimal>,
     dated: BTreeMap<String, BTreeMap<Day, Decimal>>,
 }
 
 impl ExchangeRates {
     /// A base currency, and no rates yet.
     pub fn new(base: impl Into<String>) -> Self {
-        let (always, dated) = (BTreeMap::new(), BTreeMap::new());
-        Self { base: base.into(), is_base_requested: false, always, dated }
+        let (undated, dated) = (BTreeMap::new(), BTreeMap::new());
+        Self { base: base.into(), is_base_requested: false, undated, dated }
     }
 
     /// The rates of a tenant's settings.
@@ -44,7 +44,7 @@ impl ExchangeRates {
                 Some(from) => rates.set(currency, from, rate)?,
                 None => {
                     check(currency, rate)?;
-                    rates.always.insert(currency.to_owned(), rate);
+                    rates.undated.insert(currency.to_owned(), rate);
                 }
             }
         }
@@ -80,7 +80,7 @@ impl ExchangeRates {
     /// ```
     pub fn with_base(&self, base: &str) -> Self {
         let mut rates = Self { is_base_requested: true, ..Self::new(base) };
-        let known = self.always.keys().chain(self.dated.keys()).chain([&self.base]);
+        let known = self.undated.keys().chain(self.dated.keys()).chain([&self.base]);
         for currency in known.filter(|currency| *currency != base).collect::<BTreeSet<_>>() {
             let of_both = [currency, base].map(|name| self.dated.get(name));
             for day in of_both.into_iter().flatten().flat_map(BTreeMap::keys) {
@@ -88,15 +88,15 @@ impl ExchangeRates {
                 let dated = rates.dated.entry(currency.clone()).or_default();
                 dated.extend(rate.map(|rate| (*day, rate)));
             }
-            let always = quotient(self.always(currency), self.always(base));
-            rates.always.extend(always.map(|rate| (currency.clone(), rate)));
+            let rate = quotient(self.undated(currency), self.undated(base));
+            rates.undated.extend(rate.map(|rate| (currency.clone(), rate)));
         }
         rates
     }
 
-    fn always(&self, currency: &str) -> Option<Decimal> {
+    fn undated(&self, currency: &str) -> Option<Decimal> {
         let is_base = currency == self.base;
-        if is_base { Some(Decimal::ONE) } else { self.always.get(currency).copied() }
+        if is_base { Some(Decimal::ONE) } else { self.undated.get(currency).copied() }
     }
 
     /// The currency that amounts are converted into.
@@ -106,7 +106,7 @@ impl ExchangeRates {
 
     /// Whether no other currency has a rate, and the base may be replaced by the only currency of the licenses.
     pub(super) fn may_be_replaced(&self) -> bool {
-        self.always.is_empty() && self.dated.is_empty() && !self.is_base_requested
+        self.undated.is_empty() && self.dated.is_empty() && !self.is_base_requested
     }
 
     /// Rate of a day: the last one set for it or a day before, never a later one.
@@ -115,7 +115,7 @@ impl ExchangeRates {
             return Some(Decimal::ONE);
         }
         let dated = self.dated.get(currency).and_then(|rates| rates.range(..=day).next_back());
-        dated.map(|(_, rate)| *rate).or_else(|| self.always.get(currency).copied())
+        dated.map(|(_, rate)| *rate).or_else(|| self.undated.get(currency).copied())
     }
 
     pub(super) fn units_on(&self, currency: &str, day: Day) -> Option<i128> {
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn rates_for_another_base_are_those_of_the_day_divided_by_its_own() {
         let mut rates = ExchangeRates::new("EUR");
-        rates.always.insert("GBP".to_owned(), decimal("1.2"));
+        rates.undated.insert("GBP".to_owned(), decimal("1.2"));
         for (currency, from, rate) in [
             ("USD", "2023-01-01", "0.8"),
             ("USD", "2024-01-01", "0.5"),

@@ -10,14 +10,14 @@ use super::{
     closed_difference::MonthDifference,
     closing::ClosedMonth,
     cohorts::{Cohorts, cohorts},
-    customers::{Customers, NameOf, UsageOf, customers},
-    customers_query::{AttributesOf, CompanyFilter},
+    customers::{CompanyNameLookup, CustomerUsageLookup, Customers, customers},
+    customers_query::{CompanyAttributesLookup, CompanyFilter},
     error::ReportError,
     explain::{Cell, Explanation, explain},
     forecast::{Forecast, LaterLicenses, forecast},
     forecast_explained::{ForecastCell, ForecastExplanation, explain_forecast},
     ledger::Ledger,
-    mrr_movements::{Movements, NONE, REST, SegmentOf, mrr, rest_of},
+    mrr_movements::{CompanySegmentLookup, Movements, NONE, REST, mrr, rest_of},
     options::ReportOptions,
     query::{Explain, ExplainedLine, ReportKind, ReportPart, ReportQuery, SPAN},
     renewals::{Renewals, renewals},
@@ -30,25 +30,25 @@ use super::{
 use crate::value::ObjectId;
 
 /// Closed months, compared with a report of all currencies that has them.
-pub type ClosingsOf<'c> = &'c dyn Fn(&Movements) -> Vec<MonthDifference>;
+pub type ClosedMonthComparison<'c> = &'c dyn Fn(&Movements) -> Vec<MonthDifference>;
 
 /// Sources that a report is computed from.
 #[derive(Clone, Copy)]
-pub struct Sources<'s> {
+pub struct ReportSources<'s> {
     /// The licenses of the tenant.
     pub ledger: &'s Ledger,
     /// Licenses as they are known now, where `ledger` has those of a point in time: for the actual MRR of a forecast.
     pub later: Option<LaterLicenses<'s>>,
     /// The values of a company's properties, in the order of [`ReportQuery::attributes`].
-    pub attributes_of: AttributesOf<'s>,
+    pub attributes_of: CompanyAttributesLookup<'s>,
     /// Whether a company meets [`ReportQuery::filters`].
     pub company_filter: CompanyFilter<'s>,
     /// The name of a company.
-    pub name_of: NameOf<'s>,
+    pub name_of: CompanyNameLookup<'s>,
     /// Usage of each company, where the report needs it.
-    pub usage_of: UsageOf<'s>,
+    pub usage_of: CustomerUsageLookup<'s>,
     /// The closed months that a report of MRR has, compared with it.
-    pub closings_of: ClosingsOf<'s>,
+    pub closings_of: ClosedMonthComparison<'s>,
 }
 
 /// A computed report, ready to be serialized.
@@ -97,14 +97,15 @@ pub struct RetentionAndCohorts {
 pub fn report(
     query: &ReportQuery,
     options: &ReportOptions,
-    sources: Sources<'_>,
+    sources: ReportSources<'_>,
 ) -> Result<Report, ReportError> {
     if !query.filters.is_empty() {
         return filtered(query, options, sources);
     }
     let ledger = sources.ledger;
     let first = |company| first_attribute(sources, company);
-    let segment_of: Option<SegmentOf<'_>> = (!query.attributes.is_empty()).then_some(&first);
+    let segment_of: Option<CompanySegmentLookup<'_>> =
+        (!query.attributes.is_empty()).then_some(&first);
     if let Some(asked) = &query.explain {
         return explained(query, asked, options, sources);
     }
@@ -145,7 +146,7 @@ pub fn report(
 fn filtered(
     query: &ReportQuery,
     options: &ReportOptions,
-    sources: Sources<'_>,
+    sources: ReportSources<'_>,
 ) -> Result<Report, ReportError> {
     let mut query = query.clone();
     query.filters.clear();
@@ -153,11 +154,11 @@ fn filtered(
     let later = sources.later.map(|later| later.ledger.of_companies_that(sources.company_filter));
     let later = later.as_ref().zip(sources.later);
     let later = later.map(|(ledger, later)| LaterLicenses { ledger, ..later });
-    report(&query, options, Sources { ledger: &ledger, later, ..sources })
+    report(&query, options, ReportSources { ledger: &ledger, later, ..sources })
 }
 
 /// First requested property that a company has.
-fn first_attribute(sources: Sources<'_>, company: ObjectId) -> Option<String> {
+fn first_attribute(sources: ReportSources<'_>, company: ObjectId) -> Option<String> {
     (sources.attributes_of)(company).into_iter().flatten().next()
 }
 
@@ -165,10 +166,11 @@ fn explained(
     query: &ReportQuery,
     asked: &Explain,
     options: &ReportOptions,
-    sources: Sources<'_>,
+    sources: ReportSources<'_>,
 ) -> Result<Report, ReportError> {
     let segment_of = |company| first_attribute(sources, company);
-    let segment_of: Option<SegmentOf<'_>> = (!query.attributes.is_empty()).then_some(&segment_of);
+    let segment_of: Option<CompanySegmentLookup<'_>> =
+        (!query.attributes.is_empty()).then_some(&segment_of);
     let rest = match segment_of {
         Some(segment_of) if asked.segment.as_deref() == Some(REST) => {
             rest_of(sources.ledger, options, segment_of)?
@@ -177,7 +179,7 @@ fn explained(
     };
     let of_rest =
         |company| rest.contains(&company).then(|| REST.to_owned()).or_else(|| segment_of?(company));
-    let segment_of: Option<SegmentOf<'_>> = segment_of.is_some().then_some(&of_rest);
+    let segment_of: Option<CompanySegmentLookup<'_>> = segment_of.is_some().then_some(&of_rest);
     let name_of = sources.name_of;
     let (from, to) = asked.days(options)?;
     let (currency, segment) = (asked.currency.clone(), asked.segment.clone());

@@ -108,7 +108,7 @@ impl ReportHeader {
 }
 
 impl ReportHeader {
-    /// What the figures leave out: `no rate for USD, SEK; 2 licenses excluded`. Empty where that is nothing.
+    /// Note of what the figures leave out: `no rate for USD, SEK; 2 licenses excluded`. Empty if nothing is left out.
     pub(super) fn note(&self) -> String {
         let missing = &self.missing_rates;
         let named = missing.iter().take(MAX_NAMED).map(|rate| shortened(&rate.currency));

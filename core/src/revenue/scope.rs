@@ -252,7 +252,7 @@ impl<'r> ReportScope<'r> {
         self.row(interval + 1, currency)
     }
 
-    /// Rate at the start of an interval: that of the end of the interval before.
+    /// Rate at the start of an interval: the rate at the end of the previous interval.
     pub(super) fn rate_before(&self, interval: usize, currency: u32) -> i128 {
         self.row(interval, currency)
     }

@@ -2,7 +2,7 @@
 
 use super::{
     calendar::Day,
-    chart::{Chart, ChartSeries, Mark, UnfinishedIntervals, drawn, in_percent, negated},
+    chart::{Chart, ChartSeries, SeriesMark, UnfinishedIntervals, drawn, in_percent, negated},
     query::ReportPart,
     usage_report::{UsageReport, UsageRow},
 };
@@ -40,17 +40,18 @@ impl UsageReport {
     fn unfinished(&self) -> UnfinishedIntervals {
         let zone = Zone::parse(self.time_zone).unwrap_or(Zone::UTC);
         let periods = self.rows.iter().map(|row| &row.period);
-        UnfinishedIntervals::among(periods, self.interval, Day::at(self.now, zone))
+        UnfinishedIntervals::of_periods(periods, self.interval, Day::at(self.now, zone))
     }
 
     fn bars_of_periods(&self) -> (&'static str, Vec<String>, Vec<ChartSeries>) {
         let bars = |name, value: fn(&UsageRow) -> u64| {
-            drawn(name, Mark::Bars, &self.rows, |row| Some(number(value(row))))
+            drawn(name, SeriesMark::Bars, &self.rows, |row| Some(number(value(row))))
         };
-        let dormant = drawn("dormant", Mark::Bars, &self.rows, |row| {
+        let dormant = drawn("dormant", SeriesMark::Bars, &self.rows, |row| {
             Some(negated(number(row.users.dormant)))
         });
-        let monthly = drawn("28 days", Mark::Line, &self.rows, |row| row.users.monthly.map(number));
+        let monthly =
+            drawn("28 days", SeriesMark::Line, &self.rows, |row| row.users.monthly.map(number));
         let series = vec![
             bars("new", |row| row.users.new),
             bars("returning", |row| row.users.returning),
@@ -67,13 +68,14 @@ impl UsageReport {
         let labels = self.retention.mean.iter().map(|mean| mean.week.to_string()).collect();
         let lines = cohorts.get(cohorts.len().saturating_sub(MAX_COHORTS)..).unwrap_or_default();
         let line = |cohort: &super::usage_report::UsageCohort| {
-            let mut line = drawn(&cohort.cohort, Mark::Line, &cohort.cells, |cell| {
+            let mut line = drawn(&cohort.cohort, SeriesMark::Line, &cohort.cells, |cell| {
                 cell.share.filter(|_| cell.is_over).and_then(in_percent)
             });
             line.values.resize(self.retention.mean.len(), None);
             line
         };
-        let mean = drawn("all", Mark::Dashes, &self.retention.mean, |mean| in_percent(mean.share?));
+        let mean =
+            drawn("all", SeriesMark::Dashes, &self.retention.mean, |mean| in_percent(mean.share?));
         (
             "Users active by weeks since their first, in percent",
             labels,
@@ -84,7 +86,7 @@ impl UsageReport {
     fn bars_of_actions(&self) -> (&'static str, Vec<String>, Vec<ChartSeries>) {
         let rows = self.actions.get(..MAX_ACTIONS.min(self.actions.len())).unwrap_or_default();
         let labels = rows.iter().map(|row| row.action.clone()).collect();
-        let bars = drawn("activities", Mark::Bars, rows, |row| Some(number(row.activities)));
+        let bars = drawn("activities", SeriesMark::Bars, rows, |row| Some(number(row.activities)));
         ("Activities by action", labels, vec![bars])
     }
 }

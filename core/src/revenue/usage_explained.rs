@@ -5,12 +5,12 @@ use std::{cmp::Reverse, ops::Range};
 use super::{
     calendar::Day,
     capped_list::MAX_LISTED,
-    chart::{Chart, Mark, drawn},
+    chart::{Chart, SeriesMark, drawn},
     hex,
     table::{TableRow, TextTable},
     usage_line::UsageLine,
     usage_plan::{UsageCell, UsagePlan},
-    usage_report::CompanyOf,
+    usage_report::UserCompanyLookup,
 };
 use crate::{
     usage::{UsageCounts, UserUsage, quarter_begin},
@@ -65,7 +65,7 @@ impl UsagePlan {
     pub fn explanation(
         &self,
         counts: &UsageCounts,
-        company_of: CompanyOf<'_>,
+        company_of: UserCompanyLookup<'_>,
     ) -> Option<UsageExplanation> {
         let cell = self.cell.as_ref()?;
         let days = self.places(match cell.line {
@@ -167,7 +167,7 @@ impl UsageExplanation {
 
     pub(super) fn chart(&self) -> Chart {
         let users = self.users.get(..MAX_BARS.min(self.users.len())).unwrap_or_default();
-        let bars = drawn("activities", Mark::Bars, users, |user| {
+        let bars = drawn("activities", SeriesMark::Bars, users, |user| {
             Some(rust_decimal::Decimal::from(user.activities).into())
         });
         Chart {

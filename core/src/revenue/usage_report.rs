@@ -23,7 +23,7 @@ const MAX_LISTED_ACTIONS: usize = 50;
 const MAX_FADING: usize = 10;
 
 /// Company of a user, if they have one.
-pub type CompanyOf<'c> = &'c dyn Fn(ObjectId) -> Option<ObjectId>;
+pub type UserCompanyLookup<'c> = &'c dyn Fn(ObjectId) -> Option<ObjectId>;
 
 /// Usage of the product.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -231,7 +231,7 @@ const FORMULAS: UsageFormulas = UsageFormulas {
 
 impl UsagePlan {
     /// Report of what was counted.
-    pub fn report(&self, counts: &UsageCounts, company_of: CompanyOf<'_>) -> UsageReport {
+    pub fn report(&self, counts: &UsageCounts, company_of: UserCompanyLookup<'_>) -> UsageReport {
         let options = &self.options;
         let users: Vec<&Presence> =
             counts.people.iter().map(|(_, person)| &person.presence).collect();

@@ -209,19 +209,19 @@ impl FieldDef {
         self
     }
 
-    /// Makes the service set the field.
+    /// Reserves the field for the service, which sets it.
     pub const fn service(mut self) -> Self {
         self.fill = Fill::Service;
         self
     }
 
-    /// Makes the field recomputed on every write.
+    /// Recomputes the field on every write.
     pub const fn on_write(mut self, fill: FillOnWrite) -> Self {
         self.fill = Fill::OnWrite(on_write(fill));
         self
     }
 
-    /// Makes the field computed on every write as long as the caller does not set it.
+    /// Computes the field on every write as long as the caller does not set it.
     pub const fn if_absent(mut self, fill: FillOnWrite) -> Self {
         self.fill = Fill::IfAbsent(on_write(fill));
         self
@@ -233,19 +233,19 @@ impl FieldDef {
         self
     }
 
-    /// Makes an import restore the value although the service sets it.
+    /// Lets an import restore the value although the service sets it.
     pub const fn importable(mut self) -> Self {
         self.importable = true;
         self
     }
 
-    /// Makes the field one whose value is stored in some states of the record only.
+    /// Stores the value in some states of the record only.
     pub const fn conditional(mut self) -> Self {
         self.conditional = true;
         self
     }
 
-    /// Makes each value an object with these members.
+    /// Limits each value to an object with these members.
     pub const fn each_with(mut self, members: &'static [Self]) -> Self {
         self.members = members;
         self
@@ -282,31 +282,31 @@ impl FieldDef {
         self
     }
 
-    /// Makes the number an amount in the currency that another field, of this name, has.
+    /// Declares the number an amount in the currency that another field, of this name, has.
     pub const fn amount_in(mut self, field: &'static str) -> Self {
         self.currency = Some(CurrencyOf::Field(field));
         self
     }
 
-    /// Makes the number an amount in the base currency.
+    /// Declares the number an amount in the base currency.
     pub const fn amount_in_base(mut self) -> Self {
         self.currency = Some(CurrencyOf::Base);
         self
     }
 
-    /// Makes the field computed on every read.
+    /// Computes the field on every read.
     pub const fn on_read(mut self, fill: FillOnRead) -> Self {
         self.fill = Fill::OnRead(on_read(fill));
         self
     }
 
-    /// Makes the field the `name` of the record that `field` refers to.
+    /// Computes the field as the `name` of the record that `field` refers to.
     pub const fn name_of(mut self, field: &'static str) -> Self {
         self.fill = Fill::NameOf(field);
         self
     }
 
-    /// Makes the field the names of the properties that are computed because they are not set.
+    /// Lists in the field the properties that are computed because they are not set.
     pub const fn derived(mut self) -> Self {
         self.fill = Fill::Derived;
         self
@@ -318,20 +318,20 @@ impl FieldDef {
         self
     }
 
-    /// Makes the field a reference to a record of another resource, which must exist.
+    /// Declares the field a reference to a record of another resource, which must exist.
     pub const fn refers(mut self, resource: &'static str) -> Self {
         self.refers = Some(ReferenceDef { resource, on_missing: OnMissing::Reject });
         self.indexed = true;
         self
     }
 
-    /// Makes the field a reference to a record of another resource; a plain id is stored as given.
+    /// Declares the field a reference to a record of another resource; a plain id is stored as given.
     pub const fn refers_loosely(mut self, resource: &'static str) -> Self {
         self.refers = Some(ReferenceDef { resource, on_missing: OnMissing::Keep });
         self
     }
 
-    /// Makes the field a reference to a record of another resource, which the resource resolves by rules of its own.
+    /// Declares the field a reference to a record of another resource, which the resource resolves by rules of its own.
     pub const fn refers_by_own_rules(mut self, resource: &'static str) -> Self {
         self.refers = Some(ReferenceDef { resource, on_missing: OnMissing::Own });
         self.indexed = true;
@@ -350,7 +350,7 @@ impl FieldDef {
         self
     }
 
-    /// Makes the values claimed and found as those of a unique field of e-mails.
+    /// Claims and finds the values as those of a unique field of e-mails.
     pub const fn claims_as(mut self, field: &'static str) -> Self {
         self.claims_as = Some(field);
         self.folded = true;

@@ -14,7 +14,7 @@ use super::{
     search::Search,
 };
 use crate::value::{
-    Json, JsonRef, Members, Number, NumberPlace, RecordRef, Timestamp, ValidationError,
+    Json, JsonRef, Members, Number, NumberSortKey, RecordRef, Timestamp, ValidationError,
     quoted::{quoted, quoted_list},
     validation_error::DATE_FORM,
 };
@@ -76,7 +76,7 @@ pub enum Operand {
     /// `true` or `false`.
     Bool(bool),
     /// A number, by its place among all numbers.
-    Number(NumberPlace),
+    Number(NumberSortKey),
     /// A point in time, with its stored form.
     Date(Timestamp, String),
     /// A text in the form in which it is compared; a reference, until it is resolved.
@@ -127,14 +127,16 @@ impl Filter {
             Condition::Exists(wanted) => value.is_some() == *wanted,
             Condition::OneOf(operands) => self.is_one_of(value, operands),
             Condition::NoneOf(operands) => !self.is_one_of(value, operands),
-            Condition::Compared(side, operand) => any(value, &|value| {
+            Condition::Compared(side, operand) => any_value(value, &|value| {
                 operand.order_of(self.field, value).is_some_and(|order| side.matches(order))
             }),
-            Condition::Contains(search) => any(value, &|value| search.is_in(&text_of(value))),
-            Condition::Prefix(start) => any(value, &|value| start.begins(&text_of(value))),
-            Condition::PrefixInLowerCase(start) => {
-                any(value, &|value| key_of(self.field, &text_of(value)).starts_with(start.as_str()))
+            Condition::Contains(search) => any_value(value, &|value| search.is_in(&text_of(value))),
+            Condition::Prefix(start) => {
+                any_value(value, &|value| start.is_prefix_of(&text_of(value)))
             }
+            Condition::PrefixInLowerCase(start) => any_value(value, &|value| {
+                key_of(self.field, &text_of(value)).starts_with(start.as_str())
+            }),
         }
     }
 
@@ -145,7 +147,9 @@ impl Filter {
             Operand::Bool(false) if value.is_none() => {
                 self.field.kind == FieldKind::Bool && !self.field.is_sent()
             }
-            _ => any(value, &|value| operand.order_of(self.field, value) == Some(Ordering::Equal)),
+            _ => any_value(value, &|value| {
+                operand.order_of(self.field, value) == Some(Ordering::Equal)
+            }),
         })
     }
 
@@ -230,7 +234,9 @@ impl Operand {
         match self {
             Self::Null => None,
             Self::Bool(asked) => Some(value.as_bool()?.cmp(asked)),
-            Self::Number(asked) => Some(NumberPlace::from_text(value.as_number_text()?).cmp(asked)),
+            Self::Number(asked) => {
+                Some(NumberSortKey::from_text(value.as_number_text()?).cmp(asked))
+            }
             Self::Date(asked, text) => {
                 let found = value.as_str()?;
                 // Dates have one stored form, which sorts by its bytes.
@@ -253,7 +259,7 @@ impl Operand {
 }
 
 /// Whether a value, or one of the items of an array, meets the condition.
-fn any(value: Option<JsonRef<'_>>, is: &dyn Fn(JsonRef<'_>) -> bool) -> bool {
+fn any_value(value: Option<JsonRef<'_>>, is: &dyn Fn(JsonRef<'_>) -> bool) -> bool {
     value.is_some_and(|value| match value.text().starts_with('[') {
         true => value.items().is_some_and(|items| items.iter().any(|item| is(item.as_ref()))),
         false => is(value),
@@ -409,11 +415,12 @@ fn free_key(text: &str) -> SortKey {
 }
 
 /// Place of a text that is a number among others: as JSON writes numbers, however large, or as Rust does.
-fn place_of(text: &str) -> Option<NumberPlace> {
+fn place_of(text: &str) -> Option<NumberSortKey> {
     let json = Json::parse(text.as_bytes()).ok();
     let exact =
-        json.as_ref().and_then(|json| json.as_ref().as_number_text()).map(NumberPlace::from_text);
-    exact.or_else(|| Number::parse(text).map(|number| NumberPlace::from_text(&number.to_string())))
+        json.as_ref().and_then(|json| json.as_ref().as_number_text()).map(NumberSortKey::from_text);
+    exact
+        .or_else(|| Number::parse(text).map(|number| NumberSortKey::from_text(&number.to_string())))
 }
 
 /// A parameter that cannot be read.

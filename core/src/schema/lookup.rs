@@ -101,15 +101,15 @@ pub struct ReadCtx<'a> {
     pub now: Timestamp,
     /// Other records of the tenant.
     pub lookup: &'a dyn Lookup,
-    referring: Memo,
-    shared: Shared,
+    referring: LastReferenceRead,
+    shared: LastRecordRead,
 }
 
 #[expect(clippy::disallowed_types, reason = "it keeps what was read; no result depends on it")]
-type Memo = std::cell::RefCell<Option<(Reference, Option<Rc<[Document]>>)>>;
+type LastReferenceRead = std::cell::RefCell<Option<(Reference, Option<Rc<[Document]>>)>>;
 
 #[expect(clippy::disallowed_types, reason = "it keeps what was read; no result depends on it")]
-type Shared = std::cell::RefCell<Option<((u8, ObjectId), Rc<Document>)>>;
+type LastRecordRead = std::cell::RefCell<Option<((u8, ObjectId), Rc<Document>)>>;
 
 /// Records of a resource, by its byte and a field, that refer to another record, and their greatest number.
 type Reference = (u8, &'static str, ObjectId, usize);
@@ -117,7 +117,12 @@ type Reference = (u8, &'static str, ObjectId, usize);
 impl<'a> ReadCtx<'a> {
     /// Context of fields that are read at this time.
     pub fn new(now: Timestamp, lookup: &'a dyn Lookup) -> Self {
-        Self { now, lookup, referring: Memo::default(), shared: Shared::default() }
+        Self {
+            now,
+            lookup,
+            referring: LastReferenceRead::default(),
+            shared: LastRecordRead::default(),
+        }
     }
 
     /// A record that fields of many records read, such as the tenant's settings; empty if it does not exist. The latest

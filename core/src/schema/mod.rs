@@ -42,7 +42,7 @@ pub use self::{
     },
     index::IndexEntry,
     lookup::{FillCtx, Lookup, LookupError, ReadCtx},
-    resource::{Completion, ListLimits, Origin, ResourceDef, SentBody, SideRecord, VERSION},
+    resource::{CompletionContext, ListLimits, Origin, ResourceDef, SentBody, SideRecord, VERSION},
 };
 #[cfg(feature = "records")]
 #[doc(inline)]

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::value::{JsonRef, Members, NumberPlace, ObjectId, ValidationError};
+use crate::value::{JsonRef, Members, NumberSortKey, ObjectId, ValidationError};
 
 /// Maximum of the sort keys of a page and of the records before it, in bytes. Sorting holds up to twice as much.
 const MAX_KEY_BYTES: usize = 8 * 1024 * 1024;
@@ -15,7 +15,7 @@ pub enum SortKey {
     /// A boolean; `false` comes first.
     Bool(bool),
     /// A number, by its place among all numbers.
-    Number(NumberPlace),
+    Number(NumberSortKey),
     /// A string, compared byte for byte.
     Text(String),
     /// An array, compared item by item.
@@ -46,7 +46,7 @@ impl SortKey {
             return Self::Bool(value);
         }
         if let Some(text) = value.as_number_text() {
-            return Self::Number(NumberPlace::from_text(text));
+            return Self::Number(NumberSortKey::from_text(text));
         }
         if let Some(text) = value.as_str() {
             return Self::Text(text.into_owned());
@@ -188,10 +188,10 @@ mod tests {
         let text = r#"{"_id":"1","custom":{"a":{"x":1},"x":2}}"#;
         let sort = Sort { path: "custom.x".to_owned(), descending: false };
         let document = crate::value::Document::parse(text.as_bytes()).unwrap();
-        assert_eq!(sort.key(&document), SortKey::Number(NumberPlace::from_text("2")));
+        assert_eq!(sort.key(&document), SortKey::Number(NumberSortKey::from_text("2")));
         assert_eq!(
             sort.key(&JsonRef::of_stored(text)),
-            SortKey::Number(NumberPlace::from_text("2"))
+            SortKey::Number(NumberSortKey::from_text("2"))
         );
     }
 
@@ -212,7 +212,8 @@ mod tests {
         #[test]
         fn the_first_are_those_of_the_whole_order(values in proptest::collection::vec(0..20_u8, 0..60), wanted in 1..20_usize, descending: bool) {
             let sort = Sort { path: String::new(), descending };
-            let mut all: Vec<_> = values.iter().map(|value| SortKey::Number(NumberPlace::from_text(&value.to_string()))).zip(ids(values.len())).collect();
+            let number = |value: &u8| SortKey::Number(NumberSortKey::from_text(&value.to_string()));
+            let mut all: Vec<_> = values.iter().map(number).zip(ids(values.len())).collect();
             let mut first = FirstRecords::new(&sort, wanted);
             for (key, id) in all.clone() {
                 first.add(key, id).unwrap();

@@ -53,7 +53,7 @@ pub struct ResourceDef {
     /// Prepares the merge of a body, for properties that set others.
     pub prepare: fn(&mut SentBody<'_>),
     /// Completes a merged record from other records and checks it, before `if_absent` and `on_write` fields are filled.
-    pub complete: fn(&mut Document, &mut Completion<'_>) -> Result<(), LookupError>,
+    pub complete: fn(&mut Document, &mut CompletionContext<'_>) -> Result<(), LookupError>,
 }
 
 /// Numbers of records in a list (R13).
@@ -165,7 +165,7 @@ impl SentBody<'_> {
 }
 
 /// Context in which a merged record is completed.
-pub struct Completion<'a> {
+pub struct CompletionContext<'a> {
     /// The stored record; none for a create.
     pub before: Option<&'a Document>,
     /// Body as sent, prepared.
@@ -195,7 +195,7 @@ pub struct SideRecord {
     pub patch: Document,
 }
 
-impl Completion<'_> {
+impl CompletionContext<'_> {
     /// Whether the record is new and no import restores it: a record from an export stays as it was.
     pub fn is_new(&self) -> bool {
         self.before.is_none() && !self.origin.is_record()

@@ -23,7 +23,7 @@ impl Search {
     }
 
     /// Whether a text begins with the phrase.
-    pub fn begins(&self, text: &str) -> bool {
+    pub fn is_prefix_of(&self, text: &str) -> bool {
         let start = self.0.needle();
         match text.is_ascii() {
             true => text
@@ -81,7 +81,7 @@ mod tests {
         ] {
             let found = Search::new(search);
             assert_eq!(
-                (found.is_in(text), found.begins(text)),
+                (found.is_in(text), found.is_prefix_of(text)),
                 (is_in, begins),
                 "{search}, {text}"
             );

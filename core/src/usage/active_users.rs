@@ -14,14 +14,14 @@ pub fn trailing<'p, const N: usize>(
     widths: [usize; N],
     days: usize,
 ) -> [Vec<u64>; N] {
-    // Difference between the count of each day and that of the day before.
+    // Difference between the count of each day and the count of the previous day.
     let mut changes = widths.map(|_| vec![0_i64; days]);
     let mut counted = Vec::new();
     for presence in all {
         for (width, changes) in widths.into_iter().zip(&mut changes) {
             counted.clone_from(&presence.words);
             counted.resize(days.div_ceil(WORD), 0);
-            spread(&mut counted, width);
+            extend_to_width(&mut counted, width);
             for (day, begins) in ends(&mut counted) {
                 if let Some(change) = changes.get_mut(day) {
                     *change += if begins { 1 } else { -1 };
@@ -39,7 +39,7 @@ pub fn trailing<'p, const N: usize>(
 }
 
 /// Extends each number of a set to `width` consecutive numbers.
-fn spread(words: &mut [u64], width: usize) {
+fn extend_to_width(words: &mut [u64], width: usize) {
     let mut reached = 1;
     while reached < width {
         let by = reached.min(width - reached).min(WORD - 1);

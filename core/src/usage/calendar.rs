@@ -42,7 +42,7 @@ impl Calendar {
     }
 
     /// The quarter of an hour with which each day begins, and that after the last day.
-    pub(super) fn begins(&self) -> &[u32] {
+    pub(super) fn day_starts(&self) -> &[u32] {
         &self.begins
     }
 }

@@ -246,7 +246,7 @@ impl UsageCounting {
         let place = self.place(user);
         let Self { days, people, sums, .. } = self;
         let (_, person) = people.get_mut(place)?;
-        person.presence.since(first);
+        person.presence.add_first(first);
         Some(PersonCounter { days, day: None, person, sums })
     }
 

@@ -15,7 +15,7 @@ pub struct Presence {
 
 impl Presence {
     /// Adds a first quarter of an hour.
-    pub(super) fn since(&mut self, first: u32) {
+    pub(super) fn add_first(&mut self, first: u32) {
         self.first = Some(self.first.map_or(first, |known| known.min(first)));
     }
 
@@ -26,7 +26,7 @@ impl Presence {
     /// Adds the days of another user.
     pub fn join(&mut self, other: &Self) {
         if let Some(first) = other.first {
-            self.since(first);
+            self.add_first(first);
         }
         if self.words.len() < other.words.len() {
             self.words.resize(other.words.len(), 0);

@@ -80,7 +80,7 @@ impl ReportDays {
             let is_in_cell = windows.cell.as_ref().is_some_and(|(days, _)| is_in(days));
             ReportDay { end, place: day, class, is_in_period: period.is_some(), is_in_cell }
         };
-        let begins = calendar.begins();
+        let begins = calendar.day_starts();
         let days: Vec<ReportDay> =
             begins.iter().copied().chain([u32::MAX]).enumerate().map(report_day).collect();
         let begin = begins.first().copied().unwrap_or_default();

@@ -76,7 +76,7 @@ impl Document {
         self.members.is_empty()
     }
 
-    /// Makes room for this number of further members.
+    /// Reserves capacity for this number of further members.
     pub(crate) fn reserve(&mut self, members: usize) {
         self.members.reserve(members);
     }

@@ -9,7 +9,7 @@ use super::{
     document::Document,
     json::{Json, push_string},
     malformed::{
-        Faults, MAX_DEPTH, MAX_KEYS, MAX_MEMBER_BYTES, MAX_STRING_BYTES, Malformed, TextFault,
+        FaultPolicy, MAX_DEPTH, MAX_KEYS, MAX_MEMBER_BYTES, MAX_STRING_BYTES, Malformed, TextFault,
     },
 };
 
@@ -19,7 +19,7 @@ use super::{
 /// [`Malformed`] for JSON that R9 rejects.
 pub(super) fn parse_value(bytes: &[u8]) -> Result<Json, Malformed> {
     let mut text = String::with_capacity(bytes.len());
-    read(bytes, |next, lexer| copy_value(next, lexer, 0, &mut text, &mut Faults::strict()))?;
+    read(bytes, |next, lexer| copy_value(next, lexer, 0, &mut text, &mut FaultPolicy::strict()))?;
     Ok(Json::of_text(text))
 }
 
@@ -31,10 +31,10 @@ pub fn parse_document(bytes: &[u8]) -> Result<Document, Malformed> {
     let mut document = Document::default();
     read(bytes, |next, lexer| {
         if next != b'{' {
-            copy_value(next, lexer, 0, &mut String::new(), &mut Faults::strict())?;
+            copy_value(next, lexer, 0, &mut String::new(), &mut FaultPolicy::strict())?;
             return Err(TextFault::NotAnObject);
         }
-        read_members(lexer, 1, &mut document, &mut Faults::strict())
+        read_members(lexer, 1, &mut document, &mut FaultPolicy::strict())
     })?;
     Ok(document)
 }
@@ -47,7 +47,7 @@ pub fn parse_document(bytes: &[u8]) -> Result<Document, Malformed> {
 pub fn parse_stored(bytes: &[u8]) -> Result<Document, Malformed> {
     let mut document = Document::default();
     read(bytes, |next, lexer| match next {
-        b'{' => read_members(lexer, 0, &mut document, &mut Faults::of_stored()),
+        b'{' => read_members(lexer, 0, &mut document, &mut FaultPolicy::of_stored()),
         _ => Err(TextFault::NotAnObject),
     })?;
     Ok(document)
@@ -59,7 +59,7 @@ pub(super) fn stored_items(bytes: &[u8]) -> Result<Vec<Json>, Malformed> {
     read(bytes, |next, lexer| {
         read_items(next, lexer, |next, lexer| {
             let mut text = String::new();
-            copy_value(next, lexer, 0, &mut text, &mut Faults::of_stored())?;
+            copy_value(next, lexer, 0, &mut text, &mut FaultPolicy::of_stored())?;
             items.push(Json::of_text(text));
             Ok(())
         })
@@ -77,7 +77,7 @@ pub(super) fn parse_documents(bytes: &[u8]) -> Result<Vec<Result<Document, Malfo
     let mut items = Vec::new();
     read(bytes, |next, lexer| {
         read_items(next, lexer, |next, lexer| {
-            let mut faults = Faults::lenient();
+            let mut faults = FaultPolicy::lenient();
             if next != b'{' {
                 copy_value(next, lexer, 1, &mut String::new(), &mut faults)?;
                 return Err(TextFault::NotAnArray);
@@ -119,7 +119,7 @@ pub(super) fn skip_value(
             if next != b'"' {
                 return Err(TextFault::Syntax);
             }
-            string(lexer.discarded(), MAX_STRING_BYTES, &mut Faults::lenient())?;
+            string(lexer.discarded(), MAX_STRING_BYTES, &mut FaultPolicy::lenient())?;
             lexer.expect(SliceLexer::ws_peek, b':').ok_or(TextFault::Syntax)?;
             let next = lexer.ws_peek().ok_or(TextFault::Syntax)?;
             skip_value(next, lexer, depth + 1)
@@ -127,7 +127,7 @@ pub(super) fn skip_value(
         b'[' => lexer
             .discarded()
             .seq(b']', SliceLexer::ws_peek, |next, lexer| skip_value(next, lexer, depth + 1)),
-        b'"' => string(lexer.discarded(), MAX_STRING_BYTES, &mut Faults::lenient()).map(drop),
+        b'"' => string(lexer.discarded(), MAX_STRING_BYTES, &mut FaultPolicy::lenient()).map(drop),
         b'-' | b'0'..=b'9' => {
             lexer.num_string().validated().map(drop).map_err(|_| TextFault::Syntax)
         }
@@ -142,7 +142,7 @@ pub(super) fn read_items<'a>(
     item: impl FnMut(u8, &mut SliceLexer<'a>) -> Result<(), TextFault>,
 ) -> Result<(), TextFault> {
     if next != b'[' {
-        copy_value(next, lexer, 0, &mut String::new(), &mut Faults::strict())?;
+        copy_value(next, lexer, 0, &mut String::new(), &mut FaultPolicy::strict())?;
         return Err(TextFault::NotAnArray);
     }
     lexer.discarded().seq(b']', SliceLexer::ws_peek, item)
@@ -153,7 +153,7 @@ pub(super) fn read_members(
     lexer: &mut SliceLexer<'_>,
     depth: usize,
     document: &mut Document,
-    faults: &mut Faults,
+    faults: &mut FaultPolicy,
 ) -> Result<(), TextFault> {
     // All members share one buffer, and each has no more room than it needs.
     let mut text = String::with_capacity(USUAL_BYTES);
@@ -178,7 +178,7 @@ pub(super) fn copy_value(
     lexer: &mut SliceLexer<'_>,
     depth: usize,
     text: &mut String,
-    faults: &mut Faults,
+    faults: &mut FaultPolicy,
 ) -> Result<(), TextFault> {
     match next {
         b'{' | b'[' if depth >= MAX_DEPTH => Err(TextFault::TooDeep),
@@ -205,7 +205,7 @@ fn copy_object(
     lexer: &mut SliceLexer<'_>,
     depth: usize,
     text: &mut String,
-    faults: &mut Faults,
+    faults: &mut FaultPolicy,
 ) -> Result<(), TextFault> {
     text.push('{');
     let start = text.len();
@@ -225,7 +225,7 @@ fn copy_array(
     lexer: &mut SliceLexer<'_>,
     depth: usize,
     text: &mut String,
-    faults: &mut Faults,
+    faults: &mut FaultPolicy,
 ) -> Result<(), TextFault> {
     text.push('[');
     let start = text.len();
@@ -275,8 +275,13 @@ impl<'a> ObjectKeys<'a> {
 pub(super) fn object<'a>(
     lexer: &mut SliceLexer<'a>,
     depth: usize,
-    faults: &mut Faults,
-    mut member: impl FnMut(Cow<'a, str>, u8, &mut SliceLexer<'a>, &mut Faults) -> Result<(), TextFault>,
+    faults: &mut FaultPolicy,
+    mut member: impl FnMut(
+        Cow<'a, str>,
+        u8,
+        &mut SliceLexer<'a>,
+        &mut FaultPolicy,
+    ) -> Result<(), TextFault>,
 ) -> Result<(), TextFault> {
     let mut keys = ObjectKeys { first: Vec::with_capacity(USUAL_MEMBERS), others: BTreeSet::new() };
     lexer.discarded().seq(b'}', SliceLexer::ws_peek, |next, lexer| {
@@ -303,7 +308,7 @@ pub(super) fn object<'a>(
 fn string<'a>(
     lexer: &mut SliceLexer<'a>,
     max_bytes: usize,
-    faults: &mut Faults,
+    faults: &mut FaultPolicy,
 ) -> Result<Cow<'a, str>, TextFault> {
     // Forms have few strings, and their bundle is small.
     #[cfg(feature = "records")]

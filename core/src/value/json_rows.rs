@@ -7,7 +7,7 @@ use super::{
     document::Document,
     json::Json,
     json_reader::{copy_value, object, read, read_items, read_members, skip_value},
-    malformed::{Faults, Malformed, TextFault},
+    malformed::{FaultPolicy, Malformed, TextFault},
 };
 
 /// Maximum number of unknown members of an envelope that are reported by name.
@@ -58,7 +58,7 @@ impl Envelope {
                 skip_value(next, lexer, 0)?;
                 return Err(TextFault::NotAnObject);
             }
-            object(lexer, 1, &mut Faults::strict(), |key, next, lexer, faults| {
+            object(lexer, 1, &mut FaultPolicy::strict(), |key, next, lexer, faults| {
                 if key == Self::ROWS {
                     envelope.first = Some(text.len() - lexer.as_slice().len() + 1);
                     return read_batch(next, lexer);
@@ -121,7 +121,7 @@ impl<'a> JsonRows<'a> {
         let start = self.rest.iter().position(|byte| matches!(byte, b'{' | b']'))?;
         let row = self.rest.get(start..).filter(|row| row.starts_with(b"{"))?;
         let mut lexer = SliceLexer::new(row);
-        let (mut faults, mut members) = (Faults::lenient(), Document::default());
+        let (mut faults, mut members) = (FaultPolicy::lenient(), Document::default());
         let done = read_members(&mut lexer, DEPTH_OF_ROWS, &mut members, &mut faults);
         self.rest = lexer.as_slice();
         let offset = self.whole.len() - self.rest.len();

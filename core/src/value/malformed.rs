@@ -98,7 +98,7 @@ impl TextFault {
 }
 
 /// Handling of faults that leave the text readable.
-pub(super) struct Faults {
+pub(super) struct FaultPolicy {
     /// Whether the reader continues: to find the next item, or because the text is from the store.
     goes_on: bool,
     /// Whether the value is returned despite the fault, because the text is from the store.
@@ -106,7 +106,7 @@ pub(super) struct Faults {
     pub(super) found: Option<TextFault>,
 }
 
-impl Faults {
+impl FaultPolicy {
     /// Every fault ends the reading.
     pub(super) fn strict() -> Self {
         Self { goes_on: false, keeps: false, found: None }

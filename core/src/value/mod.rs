@@ -68,6 +68,6 @@ pub use self::{
 pub use self::{
     id::TenantId,
     nearest_name::{near_name, nearest},
-    number_place::NumberPlace,
+    number_place::NumberSortKey,
     plural::counted,
 };

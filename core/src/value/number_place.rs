@@ -1,17 +1,17 @@
-//! The place of a JSON number among others, whatever its size and its digits: numbers are compared by their decimal
-//! text, so that none is rounded.
+//! Sort key of a JSON number of any size and number of digits: numbers are compared by their decimal text, so that none
+//! is rounded.
 
 use std::cmp::Ordering;
 
-/// The place of a number. Exponents beyond 64 bits count as the greatest, or the least, of these.
+/// Sort key of a number. Exponents beyond 64 bits count as the greatest or the least one of 64 bits.
 ///
 /// ```
-/// use svctrack_core::value::NumberPlace;
-/// assert!(NumberPlace::from_text("1e400") < NumberPlace::from_text("2e400"));
-/// assert_eq!(NumberPlace::from_text("1.50e1"), NumberPlace::from_text("15"));
+/// use svctrack_core::value::NumberSortKey;
+/// assert!(NumberSortKey::from_text("1e400") < NumberSortKey::from_text("2e400"));
+/// assert_eq!(NumberSortKey::from_text("1.50e1"), NumberSortKey::from_text("15"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NumberPlace {
+pub struct NumberSortKey {
     /// -1, 0 or 1.
     sign: i8,
     /// Power of ten by which `0.digits` is multiplied.
@@ -20,7 +20,7 @@ pub struct NumberPlace {
     digits: Box<str>,
 }
 
-impl NumberPlace {
+impl NumberSortKey {
     /// The place of a JSON number, from its text.
     pub fn from_text(text: &str) -> Self {
         let (sign, unsigned) = text.strip_prefix('-').map_or((1, text), |unsigned| (-1, unsigned));
@@ -46,7 +46,7 @@ fn exponent_of(text: &str) -> i64 {
     text.parse().unwrap_or(if text.starts_with('-') { i64::MIN } else { i64::MAX })
 }
 
-impl Ord for NumberPlace {
+impl Ord for NumberSortKey {
     fn cmp(&self, other: &Self) -> Ordering {
         self.sign.cmp(&other.sign).then_with(|| {
             let size = (self.magnitude, &self.digits).cmp(&(other.magnitude, &other.digits));
@@ -55,7 +55,7 @@ impl Ord for NumberPlace {
     }
 }
 
-impl PartialOrd for NumberPlace {
+impl PartialOrd for NumberSortKey {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -93,7 +93,7 @@ mod tests {
             "1e400",
             "1e99999999999999999999",
         ];
-        let places: Vec<_> = ordered.iter().map(|text| NumberPlace::from_text(text)).collect();
+        let places: Vec<_> = ordered.iter().map(|text| NumberSortKey::from_text(text)).collect();
         assert!(places.windows(2).all(|pair| pair[0] < pair[1]), "{places:?}");
     }
 
@@ -105,9 +105,10 @@ mod tests {
             &["-0.05", "-5e-2", "-0.50e-1"],
         ] {
             assert!(
-                spellings.iter().all(
-                    |text| NumberPlace::from_text(text) == NumberPlace::from_text(spellings[0])
-                ),
+                spellings
+                    .iter()
+                    .all(|text| NumberSortKey::from_text(text)
+                        == NumberSortKey::from_text(spellings[0])),
                 "{spellings:?}"
             );
         }
@@ -142,7 +143,7 @@ mod tests {
     proptest! {
         #[test]
         fn two_numbers_are_in_the_order_in_which_they_are_when_written_out(a in NUMBER, b in NUMBER) {
-            prop_assert_eq!(NumberPlace::from_text(&a).cmp(&NumberPlace::from_text(&b)), slow_order(&a, &b));
+            prop_assert_eq!(NumberSortKey::from_text(&a).cmp(&NumberSortKey::from_text(&b)), slow_order(&a, &b));
         }
     }
 }

@@ -47,19 +47,19 @@ fn config(own: Vec<CertificateDer<'static>>) -> Result<ClientConfig, Box<dyn std
         WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build()?;
     let config =
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    let verifier = Arc::new(Trusted { authorities, own });
+    let verifier = Arc::new(TrustedCertificates { authorities, own });
     Ok(config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
 /// Accepted certificates: those that an authority vouches for, by the name in the address; and those of the file,
 /// whatever the name, since their server has proved to have the key.
 #[derive(Debug)]
-struct Trusted {
+struct TrustedCertificates {
     authorities: Arc<WebPkiServerVerifier>,
     own: Vec<CertificateDer<'static>>,
 }
 
-impl ServerCertVerifier for Trusted {
+impl ServerCertVerifier for TrustedCertificates {
     fn verify_server_cert(
         &self,
         own: &CertificateDer<'_>,

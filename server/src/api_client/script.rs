@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 use poem::http::Method;
 use serde_json::Value;
 use svctrack_core::value::TenantId;
-use svctrack_web::Loads;
+use svctrack_web::SnippetScript;
 
 use super::ApiClient;
 use crate::{address_file::AddressFile, config::Config};
@@ -24,7 +24,7 @@ pub async fn of_running(
     server: Option<&str>,
     ca_cert: Option<&Path>,
     tenant: Option<TenantId>,
-    loads: Loads,
+    loads: SnippetScript,
 ) -> Result<Option<(String, Value)>, String> {
     if let Some(server) = server {
         let said = ask(server, ca_cert, tenant, loads).await;
@@ -45,10 +45,10 @@ async fn ask(
     server: &str,
     ca_cert: Option<&Path>,
     tenant: Option<TenantId>,
-    loads: Loads,
+    loads: SnippetScript,
 ) -> Result<Value, String> {
     let tenant = tenant.map(|tenant| format!("tenant={tenant}&")).unwrap_or_default();
-    let path = format!("/script.json?{tenant}pinned={}", loads == Loads::ThisVersion);
+    let path = format!("/script.json?{tenant}pinned={}", loads == SnippetScript::ThisVersion);
     let client = ApiClient::running_for_anyone(server, ca_cert)?;
     let said = client.call(Method::GET, &path, None).await;
     let said = said.map_err(|error| match error.starts_with(server) {

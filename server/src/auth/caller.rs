@@ -71,9 +71,9 @@ pub(super) enum Credential {
     Token(Arc<KnownToken>),
     /// The store's file, and with it these scopes.
     File(Vec<String>),
-    /// None is needed: the service itself calls, with these scopes.
+    /// No token is needed: the service itself calls, with these scopes.
     Service(Vec<String>),
-    /// None: the caller sends events, for which a tenant's id is enough.
+    /// No token: the caller sends events, for which a tenant's id is enough.
     Nothing,
 }
 

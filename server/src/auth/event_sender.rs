@@ -36,7 +36,7 @@ async fn sender(app: &App, request: &Request, tenant: TenantId) -> Result<Option
 }
 
 /// Sender of a pipeline's call: the UUID of its tenant is the user name of HTTP Basic, whatever the password (R33).
-/// None where that is not a UUID: then the body names it.
+/// `None` if the path has no UUID: then the body names the tenant.
 ///
 /// # Errors
 /// [`Error::TenantUnauthorized`] when the tenant does not exist; [`Error::TrackingSuspended`].

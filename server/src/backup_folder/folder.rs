@@ -58,8 +58,8 @@ impl BackupsInFolder {
         self.own.last().map_or(0, |newest| newest.sequence).saturating_add(1)
     }
 
-    /// Number of the store's own backups with a name that is ahead of the clock.
-    pub(super) fn ahead(&self, now: Timestamp) -> usize {
+    /// Number of the store's own backups whose name has a time after the clock's.
+    pub(super) fn ahead_of_clock(&self, now: Timestamp) -> usize {
         self.own.iter().filter(|backup| is_ahead(backup.at, now)).count()
     }
 }
@@ -88,7 +88,7 @@ pub fn backup_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(names.iter().map(|name| folder.join(name)).collect())
 }
 
-/// Whether a name in a folder is that of a regular file. A pipe or a folder is not a backup: opening a pipe would
+/// Whether a name in a folder is the name of a regular file. A pipe or a folder is not a backup: opening a pipe would
 /// block, and a folder cannot be removed as a file.
 fn is_file(folder: &Path, name: &str) -> bool {
     fs::metadata(folder.join(name)).is_ok_and(|found| found.is_file())
@@ -328,7 +328,7 @@ mod tests {
             put(folder.path(), number, Some(OWN), Some(sequence));
         }
         assert_eq!(own_in(folder.path()), [8, 1_365, 9]);
-        assert_eq!(backups_in(folder.path(), OWN).unwrap().ahead(day(1_000)), 1);
+        assert_eq!(backups_in(folder.path(), OWN).unwrap().ahead_of_clock(day(1_000)), 1);
         let newest = |now| newest_in(folder.path(), day(now)).unwrap();
         assert_eq!(newest(1_000), folder.path().join(name_of(day(9))));
         assert_eq!(newest(1_365), folder.path().join(name_of(day(1_365))));

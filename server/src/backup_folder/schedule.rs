@@ -17,7 +17,7 @@ use tokio::task::spawn_blocking;
 use super::{
     folder::{self, BackupsInFolder, name_of},
     status::{BackupStatus, Backups},
-    unfinished_file::Unfinished,
+    unfinished_file::UnfinishedFile,
 };
 use crate::setting_text::setting_as_text;
 
@@ -78,7 +78,7 @@ enum BackupFailure {
 /// A message with the folder.
 pub(crate) fn check(schedule: &Schedule) -> Result<(), String> {
     let folder = &schedule.folder;
-    let tried = private_folder::create(folder).and_then(|()| Unfinished::in_folder(folder));
+    let tried = private_folder::create(folder).and_then(|()| UnfinishedFile::in_folder(folder));
     match tried {
         Err(error) if error.kind() != io::ErrorKind::StorageFull => {
             let folder = folder.display();
@@ -141,9 +141,9 @@ async fn look(
     before: BackupStatus,
 ) -> BackupStatus {
     let folder = schedule.folder.clone();
-    let found = apart(move || folder::backups_in(&folder, store)).await.unwrap_or_default();
+    let found = run_blocking(move || folder::backups_in(&folder, store)).await.unwrap_or_default();
     let BackupsInFolder { foreign, skipped, .. } = found;
-    let (newest, ahead) = (found.own.last(), found.ahead(now));
+    let (newest, ahead) = (found.own.last(), found.ahead_of_clock(now));
     if ahead > before.ahead {
         tracing::warn!(backups = ahead, "backups dated in the future");
     }
@@ -166,23 +166,23 @@ async fn make(store: &dyn Store, schedule: &Schedule) -> Result<Manifest, Backup
         }
         folder::remove_unfinished(&folder)?;
         let sequence = folder::backups_in(&folder, own)?.next_sequence();
-        let unfinished = Unfinished::in_folder(&folder)?;
+        let unfinished = UnfinishedFile::in_folder(&folder)?;
         let file = unfinished.file()?;
         Ok(Some((unfinished, file, sequence)))
     };
-    let (unfinished, file, sequence) = apart(begin).await?.ok_or(BackupFailure::Gone)?;
+    let (unfinished, file, sequence) = run_blocking(begin).await?.ok_or(BackupFailure::Gone)?;
     let (_, manifest) = store.back_up(BackupFile::Given { file, sequence }).await?;
     let (folder, keep, at) = (schedule.folder.clone(), schedule.keep, manifest.at());
     let finish = move || {
         unfinished.finish(&folder.join(name_of(at)))?;
         folder::retain(&folder, own, keep, at)
     };
-    apart(finish).await?;
+    run_blocking(finish).await?;
     Ok(manifest)
 }
 
-/// Works on files on a thread where that blocks no request.
-pub(crate) async fn apart<T: Send + 'static>(
+/// Runs work on files on a thread for blocking work.
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     spawn_blocking(work).await.map_err(io::Error::other)?

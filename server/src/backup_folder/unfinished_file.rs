@@ -7,9 +7,9 @@ use tempfile::NamedTempFile;
 use super::folder::{PREFIX, UNFINISHED};
 
 /// A file in a folder that gets its name when it is complete.
-pub struct Unfinished(NamedTempFile);
+pub struct UnfinishedFile(NamedTempFile);
 
-impl Unfinished {
+impl UnfinishedFile {
     /// Creates the file; after a crash its name marks it as unfinished.
     ///
     /// # Errors
@@ -63,9 +63,9 @@ mod tests {
     fn what_is_whole_gets_its_name_and_replaces_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("backup");
-        Unfinished::in_folder(folder.path()).unwrap().finish(&path).unwrap();
-        assert!(Unfinished::in_folder(folder.path()).unwrap().finish(&path).is_err());
-        drop(Unfinished::in_folder(folder.path()).unwrap());
+        UnfinishedFile::in_folder(folder.path()).unwrap().finish(&path).unwrap();
+        assert!(UnfinishedFile::in_folder(folder.path()).unwrap().finish(&path).is_err());
+        drop(UnfinishedFile::in_folder(folder.path()).unwrap());
         let names = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
         assert_eq!(names.collect::<Vec<_>>(), ["backup"]);
     }

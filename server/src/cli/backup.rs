@@ -11,7 +11,7 @@ use poem::http::Method;
 use serde_json::{Map, Value, json};
 use svctrack_server::{
     api_client::CommandOwner,
-    backup_folder::{Unfinished, folder_of, name_of},
+    backup_folder::{UnfinishedFile, folder_of, name_of},
 };
 use svctrack_store::{Manifest, check_archive};
 
@@ -47,7 +47,7 @@ impl Backup {
                 "there is no directory `{folder}`: create it, or name another with --to"
             ));
         }
-        let unfinished = Unfinished::in_folder(folder).map_err(|error| words(&error))?;
+        let unfinished = UnfinishedFile::in_folder(folder).map_err(|error| words(&error))?;
         let mut file = unfinished.file().map_err(|error| words(&error))?;
         let client = self.target.client(CommandOwner::Operator).await?;
         client.send(Method::GET, "/backup", Bytes::new()).await?.save_to(&mut file).await?;

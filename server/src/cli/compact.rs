@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 use svctrack_server::open_error::explain_open_error;
-use svctrack_store::embedded::{Compacted, compact};
+use svctrack_store::embedded::{CompactionResult, compact};
 
 use super::{
     output::print_out,
@@ -29,7 +29,7 @@ impl Compact {
         let config = self.stopped.config()?;
         let done = compact(&config.data, config.cache_bytes());
         let done = done.map_err(|cause| explain_open_error(&config, "compacted", &cause, STOP))?;
-        let Compacted { bytes_before, bytes_after } = done;
+        let CompactionResult { bytes_before, bytes_after } = done;
         if self.json {
             let bytes = json!({ "bytesBefore": bytes_before, "bytesAfter": bytes_after });
             return print_out(&bytes.to_string());

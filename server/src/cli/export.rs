@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use svctrack_core::schema::ResourceDef;
 use svctrack_server::{
     api_client::ApiClient,
-    backup_folder::Unfinished,
+    backup_folder::UnfinishedFile,
     interchange::Format,
     transfer::{self, ExistingFiles, check_folder},
 };
@@ -88,7 +88,7 @@ impl Export {
 
 /// Writes the file of the tenants, readable only by its owner, as all files of an export are.
 fn write_tenants(folder: &Path, text: &str) -> io::Result<()> {
-    let unfinished = Unfinished::in_folder(folder)?;
+    let unfinished = UnfinishedFile::in_folder(folder)?;
     unfinished.file()?.write_all(text.as_bytes())?;
     unfinished.replace(&folder.join(TENANTS))
 }
@@ -96,7 +96,7 @@ fn write_tenants(folder: &Path, text: &str) -> io::Result<()> {
 /// Named resources; all when none is named.
 fn named(names: &[String]) -> Result<Vec<&'static ResourceDef>, String> {
     if names.is_empty() {
-        return Ok(transfer::everything());
+        return Ok(transfer::exported_resources());
     }
     names.iter().map(|name| transfer::resource_named(name)).collect()
 }

@@ -8,9 +8,9 @@ use svctrack_server::config::{Config, ConfigOverrides, FILE_NAME, names_in_file}
 
 use super::output::print_out;
 
-/// The form in which the configuration is printed.
+/// Format in which the configuration is printed.
 #[derive(Clone, Copy)]
-pub(crate) enum Form {
+pub(crate) enum ConfigFormat {
     Toml,
     Json,
 }
@@ -19,7 +19,7 @@ pub(crate) enum Form {
 pub(crate) fn print_config(
     config: &Config,
     matches: &ArgMatches,
-    form: Form,
+    form: ConfigFormat,
 ) -> Result<(), String> {
     let command = ConfigOverrides::augment_args(Command::new("serve"));
     let in_file = names_in_file(Path::new(FILE_NAME)).map_err(|error| error.to_string())?;
@@ -35,8 +35,8 @@ pub(crate) fn print_config(
         }
     };
     let printed = match form {
-        Form::Json => config.to_json(source).map(|settings| format!("{settings:#}")),
-        Form::Toml => config.to_toml(source),
+        ConfigFormat::Json => config.to_json(source).map(|settings| format!("{settings:#}")),
+        ConfigFormat::Toml => config.to_toml(source),
     };
     print_out(printed.map_err(|error| error.to_string())?.trim_end())
 }

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use svctrack_server::interchange::Source;
+use svctrack_server::interchange::ByteSource;
 
 /// Largest file, in bytes, that is read so fast that progress is not shown.
 const QUIET_BYTES: u64 = 1024 * 1024;
@@ -15,7 +15,7 @@ const QUIET_BYTES: u64 = 1024 * 1024;
 ///
 /// # Errors
 /// When the file cannot be opened.
-pub(super) fn open(path: &Path) -> io::Result<Source> {
+pub(super) fn open(path: &Path) -> io::Result<ByteSource> {
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();
     if bytes <= QUIET_BYTES || !io::stderr().is_terminal() {

@@ -13,7 +13,7 @@ use svctrack_server::{
     config::{AddressSettings, Config, ConfigOverrides, StoreSettings},
     script::{WASM_SOURCE, to_json},
 };
-use svctrack_web::{Loads, npm_package};
+use svctrack_web::{SnippetScript, npm_package};
 
 use super::{
     output::{print_err, print_out},
@@ -77,13 +77,13 @@ impl Script {
         print_out(&if self.json { all.to_string() } else { in_words(&all) })
     }
 
-    /// Snippet and options of the running server, with those that are given here; else those of the settings.
+    /// Snippet and options of the running server, else of the settings; flags override both.
     async fn all(&self) -> Result<Value, String> {
         let files = StoreSettings { data: self.data.clone(), ..StoreSettings::default() };
         let addresses = self.addresses.clone();
         let given = ConfigOverrides { files, addresses, ..ConfigOverrides::default() };
         let config = configure(given.clone())?;
-        let loads = if self.pinned { Loads::ThisVersion } else { Loads::Newest };
+        let loads = if self.pinned { SnippetScript::ThisVersion } else { SnippetScript::Newest };
         let (server, tenant) = (self.server.as_deref(), self.tenant);
         let said = of_running(&config, server, self.ca_cert.as_deref(), tenant, loads).await?;
         let Some((server, said)) = said else {

@@ -4,7 +4,7 @@ use clap::{ArgMatches, Args};
 use svctrack_server::{config::ConfigOverrides, run, workers};
 
 use super::{
-    print_config::{Form, print_config},
+    print_config::{ConfigFormat, print_config},
     server_flags::configure,
     unused_flags::{check_settings, warn_of_unscheduled},
 };
@@ -36,7 +36,7 @@ impl Serve {
         let config = configure(self.given)?;
         check_settings(&config, matches).unwrap_or_else(|error| error.exit());
         if self.print_config {
-            let form = if self.json { Form::Json } else { Form::Toml };
+            let form = if self.json { ConfigFormat::Json } else { ConfigFormat::Toml };
             return print_config(&config, matches, form);
         }
         warn_of_unscheduled(&config);

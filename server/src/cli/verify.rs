@@ -16,7 +16,7 @@ use svctrack_server::{
 };
 use svctrack_store::{
     Manifest, check_archive,
-    embedded::{Corruption, Verified, verify},
+    embedded::{Corruption, VerifyReport, verify},
     support::regular_file,
 };
 
@@ -67,7 +67,7 @@ fn verify_store(stopped: StoppedStore, as_json: bool) -> Result<(bool, String), 
     Ok((found.is_sound(), if as_json { in_json(&found) } else { in_words(&found) }))
 }
 
-fn in_json(found: &Verified) -> String {
+fn in_json(found: &VerifyReport) -> String {
     let problem = |problem: &Corruption| {
         let id = problem.id.map(|id| id.to_string());
         json!({ "table": problem.table, "id": id, "what": problem.what })
@@ -77,7 +77,7 @@ fn in_json(found: &Verified) -> String {
         .to_string()
 }
 
-fn in_words(found: &Verified) -> String {
+fn in_words(found: &VerifyReport) -> String {
     let problem = |problem: &Corruption| {
         let id = problem.id.map(|id| format!(" {id}")).unwrap_or_default();
         format!("{}{id}: {}\n", problem.table, problem.what)

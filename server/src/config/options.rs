@@ -7,9 +7,10 @@ use clap::Args as _;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    backup_folder::BackupInterval, bootstrap::settings::BootstrapSettings, listen_address::Listen,
-    observe::settings::ObserveSettings, proxies::settings::ProxySettings, served_parts::ServerPart,
-    setting_text::whole_number, tls::settings::TlsSettings,
+    backup_folder::BackupInterval, bootstrap::settings::BootstrapSettings,
+    listen_address::ListenAddress, observe::settings::ObserveSettings,
+    proxies::settings::ProxySettings, served_parts::ServerPart, setting_text::whole_number,
+    tls::settings::TlsSettings,
 };
 
 /// Where the store is, and what it may take.
@@ -30,7 +31,7 @@ pub struct StoreSettings {
 pub struct AddressSettings {
     /// Address to listen on; a port alone means 127.0.0.1 [default: 127.0.0.1:8080]
     #[arg(long, env = "SVCTRACK_LISTEN", value_name = "HOST:PORT")]
-    pub listen: Option<Listen>,
+    pub listen: Option<ListenAddress>,
     /// URL at which browsers reach the server [default: http:// or, with --tls-cert, https://, and the listen address]
     #[arg(long, env = "SVCTRACK_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,

@@ -44,7 +44,9 @@ impl ImportColumns {
             read.heads.push(head.to_owned());
             let column = column_of(def, head.trim(), map, map_option)?;
             let mut others = read.columns.iter().zip(&read.heads);
-            if let Some((other, its_head)) = others.find(|(other, _)| collide(other, &column)) {
+            if let Some((other, its_head)) =
+                others.find(|(other, _)| write_the_same(other, &column))
+            {
                 let name = name_of(other);
                 return Err(match is_same(its_head, head) {
                     true => format!("two columns map to {name}: rename one, or remove it"),
@@ -205,7 +207,7 @@ fn is_same(one: &str, other: &str) -> bool {
 }
 
 /// Whether two columns would write the same property.
-fn collide(one: &ImportCells, other: &ImportCells) -> bool {
+fn write_the_same(one: &ImportCells, other: &ImportCells) -> bool {
     match (one, other) {
         (ImportCells::Whole(one), ImportCells::Whole(other) | ImportCells::Member(other, _))
         | (ImportCells::Member(one, _), ImportCells::Whole(other)) => one.name == other.name,

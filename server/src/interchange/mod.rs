@@ -9,7 +9,7 @@ mod rows;
 
 pub use self::{
     format::Format,
-    rows::{ReadOptions, RecordRows, Separator, Source, parse_mapping},
+    rows::{ByteSource, ReadOptions, RecordRows, Separator, parse_mapping},
 };
 pub(crate) use self::{
     format::NDJSON,

@@ -22,7 +22,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const START_BYTES: u64 = 16;
 /// Beginning of a first line that names the separator.
 const SEPARATOR_NAME: &[u8] = b"sep=";
-/// Separators of the cells of a table, unless one is given; the first of the commonest in the first line counts.
+/// Separators of the cells of a table, unless one is given; the first of the most frequent in the first line counts.
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 
 /// Options for reading records.
@@ -85,7 +85,7 @@ pub fn parse_mapping(text: &str) -> Result<(String, String), &'static str> {
 pub(super) type ReadRecord = Result<Document, String>;
 
 /// Source of a file's bytes.
-pub type Source = Box<dyn io::Read + Send>;
+pub type ByteSource = Box<dyn io::Read + Send>;
 
 /// Records, one after the other.
 pub struct RecordRows {
@@ -97,12 +97,12 @@ pub struct RecordRows {
 }
 
 enum Records {
-    Ndjson(BufReader<Source>, u64),
+    Ndjson(BufReader<ByteSource>, u64),
     Csv(Box<CsvTable>),
 }
 
 struct CsvTable {
-    reader: csv::Reader<LineEnds<Source>>,
+    reader: csv::Reader<LineEnds<ByteSource>>,
     columns: ImportColumns,
 }
 
@@ -114,7 +114,7 @@ impl RecordRows {
     pub fn open(
         def: &'static ResourceDef,
         format: Option<Format>,
-        source: Source,
+        source: ByteSource,
         options: &ReadOptions,
     ) -> Result<Self, String> {
         let (start, source) = without_mark(source).map_err(|error| error.to_string())?;
@@ -224,7 +224,7 @@ const ARRAY: &str = "it is a JSON array: write one object per line (NDJSON), as 
 const NOT_UTF_8: &str = "it is not UTF-8 but probably Windows-1252: save it as UTF-8 (in a spreadsheet, as \"CSV UTF-8\")";
 
 /// The first bytes of a source after a byte-order mark, and the source from there on.
-fn without_mark(mut source: Source) -> io::Result<(Vec<u8>, Source)> {
+fn without_mark(mut source: ByteSource) -> io::Result<(Vec<u8>, ByteSource)> {
     let mut start = Vec::new();
     source.by_ref().take(START_BYTES).read_to_end(&mut start)?;
     if let Some((_, message)) = OTHERS.iter().find(|(other, _)| start.starts_with(other)) {
@@ -242,7 +242,7 @@ fn without_mark(mut source: Source) -> io::Result<(Vec<u8>, Source)> {
 impl CsvTable {
     fn open(
         def: &'static ResourceDef,
-        source: Source,
+        source: ByteSource,
         options: &ReadOptions,
     ) -> Result<Self, String> {
         let (reader, heads) = table_of(source, options)?;
@@ -283,9 +283,9 @@ impl CsvTable {
 
 /// Rows of a table, and its heads.
 fn table_of(
-    source: Source,
+    source: ByteSource,
     options: &ReadOptions,
-) -> Result<(csv::Reader<LineEnds<Source>>, csv::StringRecord), String> {
+) -> Result<(csv::Reader<LineEnds<ByteSource>>, csv::StringRecord), String> {
     let words = |error: io::Error| error.to_string();
     let (mut head, mut rest) = first_line(source).map_err(words)?;
     let named = named_separator(&head);
@@ -293,9 +293,9 @@ fn table_of(
         (head, rest) = first_line(Box::new(rest)).map_err(words)?;
     }
     let given = options.separator.map(|Separator(byte)| byte);
-    let separator = given.or(named).unwrap_or_else(|| commonest(&head));
+    let separator = given.or(named).unwrap_or_else(|| most_frequent_separator(&head));
     let line = 1 + u64::from(named.is_some());
-    let source: Source = Box::new(io::Cursor::new(head).chain(rest));
+    let source: ByteSource = Box::new(io::Cursor::new(head).chain(rest));
     let mut reader = csv::ReaderBuilder::new()
         .flexible(true)
         .delimiter(separator)
@@ -313,7 +313,7 @@ pub(crate) fn heads_of(
     def: &'static ResourceDef,
     table: String,
 ) -> Result<Vec<(String, Option<String>)>, String> {
-    let source: Source = Box::new(io::Cursor::new(table.into_bytes()));
+    let source: ByteSource = Box::new(io::Cursor::new(table.into_bytes()));
     let (_, source) = without_mark(source).map_err(|error| error.to_string())?;
     let (_, heads) = table_of(source, &ReadOptions::default())?;
     let named = |head: &str| (head.trim().to_owned(), property_of(def, head));
@@ -321,7 +321,7 @@ pub(crate) fn heads_of(
 }
 
 /// First line that is not empty, with its line end, and the rest.
-fn first_line(source: Source) -> io::Result<(Vec<u8>, BufReader<Source>)> {
+fn first_line(source: ByteSource) -> io::Result<(Vec<u8>, BufReader<ByteSource>)> {
     let mut rest = BufReader::new(source);
     let mut head = Vec::new();
     while head.trim_ascii().is_empty() {
@@ -344,7 +344,7 @@ fn named_separator(line: &[u8]) -> Option<u8> {
 }
 
 /// The most frequent separator outside quotes.
-fn commonest(head: &[u8]) -> u8 {
+fn most_frequent_separator(head: &[u8]) -> u8 {
     let mut is_quoted = false;
     let mut counts = [0_usize; SEPARATORS.len()];
     for byte in head {
@@ -376,7 +376,7 @@ fn failed(error: csv::Error) -> io::Error {
 }
 
 fn next_line(
-    reader: &mut BufReader<Source>,
+    reader: &mut BufReader<ByteSource>,
     line: &mut u64,
 ) -> io::Result<Option<(u64, ReadRecord)>> {
     loop {

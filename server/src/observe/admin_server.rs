@@ -16,7 +16,7 @@ use crate::{
     app::App,
     error::Error,
     limits::MAX_ADMIN_CONNECTIONS,
-    listener::{self, Clients},
+    listener::{self, ClientLimits},
     proxies::Proxies,
     request_head,
     router::complete,
@@ -31,8 +31,8 @@ const ALERTS: &str = include_str!("../../ops/alerts.yml");
 pub(crate) async fn serve(listener: TcpListener, app: Arc<App>) {
     let registry = Arc::new(exposition::registry(&app));
     let (proxies, counts) = (Proxies::default(), Arc::default());
-    let clients = Clients { places: MAX_ADMIN_CONNECTIONS, proxies, counts, tls: None };
-    let (endpoint, mut workers) = (Operator { app, registry }, Workers::none());
+    let clients = ClientLimits { places: MAX_ADMIN_CONNECTIONS, proxies, counts, tls: None };
+    let (endpoint, mut workers) = (AdminEndpoints { app, registry }, Workers::none());
     let served = listener::serve(listener, clients, &mut workers, endpoint, future::pending());
     if let Err(cause) = served.await {
         tracing::warn!(%cause, "metrics listener failed");
@@ -40,12 +40,12 @@ pub(crate) async fn serve(listener: TcpListener, app: Arc<App>) {
 }
 
 /// Endpoints for the operator of the server.
-struct Operator {
+struct AdminEndpoints {
     app: Arc<App>,
     registry: Arc<Registry>,
 }
 
-impl Endpoint for Operator {
+impl Endpoint for AdminEndpoints {
     type Output = Response;
 
     async fn call(&self, request: Request) -> poem::Result<Response> {
@@ -57,7 +57,7 @@ impl Endpoint for Operator {
     }
 }
 
-impl Operator {
+impl AdminEndpoints {
     async fn respond(&self, request: &Request) -> Result<Response, Error> {
         request_head::check(request)?;
         match (request.method(), request.uri().path()) {
@@ -105,7 +105,7 @@ mod tests {
     async fn a_server_that_stops_is_not_ready() {
         let folder = tempfile::tempdir().unwrap();
         let app = App::for_test(folder.path());
-        let operator = Operator { app: app.clone(), registry: Arc::default() };
+        let operator = AdminEndpoints { app: app.clone(), registry: Arc::default() };
         let ready = async || {
             let uri = "/ready".parse().unwrap();
             let request = Request::builder().uri(uri).header("Host", "x").finish();

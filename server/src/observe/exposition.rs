@@ -21,9 +21,9 @@ const SECOND_US: f64 = 1_000_000.0;
 const SECOND_MS: f64 = 1_000.0;
 
 /// Metrics of a server.
-pub(crate) struct Figures(Arc<App>);
+pub(crate) struct MetricsCollector(Arc<App>);
 
-impl fmt::Debug for Figures {
+impl fmt::Debug for MetricsCollector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Figures")
     }
@@ -32,7 +32,7 @@ impl fmt::Debug for Figures {
 /// Registry of a server, whose metrics are read on request.
 pub(crate) fn registry(app: &Arc<App>) -> Registry {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Figures(app.clone())));
+    registry.register_collector(Box::new(MetricsCollector(app.clone())));
     registry
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn write(registry: &Registry) -> Result<String, fmt::Error> {
     Ok(text)
 }
 
-impl Collector for Figures {
+impl Collector for MetricsCollector {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut to = MetricTarget(encoder);
         self.encode_server(&mut to)?;
@@ -58,7 +58,7 @@ impl Collector for Figures {
     }
 }
 
-impl Figures {
+impl MetricsCollector {
     fn encode_server(&self, to: &mut MetricTarget<'_>) -> fmt::Result {
         let version = [("version", env!("CARGO_PKG_VERSION"))];
         to.gauge("svctrack_build_info", "Version of the server", &[(&version[..], 1.0)])?;
@@ -280,7 +280,7 @@ fn add_counter(
     to.encode_family(labels)?.encode_counter::<NoLabelSet, _, f64>(&value, None)
 }
 
-/// Writes a histogram whose values are in a unit that is `unit` times smaller than that of its name.
+/// Writes a histogram; its values are in a unit that is `unit` times smaller than the unit in its name.
 fn add_histogram(to: &mut MetricEncoder<'_>, counts: &HistogramCounts, unit: f64) -> fmt::Result {
     let bounds = counts.bounds.iter().map(|bound| *bound as f64 / unit).chain([f64::INFINITY]);
     let buckets: Vec<_> = bounds.zip(counts.counts.iter().copied()).collect();

@@ -26,7 +26,7 @@ use self::{
 use crate::{log::LogLines, tls::acceptor::Tls};
 
 /// The observation of a server.
-pub struct Observe {
+pub struct Observability {
     pub(crate) log: RequestLog,
     pub(crate) requests: RequestMetrics,
     pub(crate) recent: RecentTotals,
@@ -38,7 +38,7 @@ pub struct Observe {
     pub(crate) started: Timestamp,
 }
 
-impl Default for Observe {
+impl Default for Observability {
     /// Observes without a request log.
     fn default() -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Default for Observe {
     }
 }
 
-impl Observe {
+impl Observability {
     /// Observes as configured; lines go to the log.
     pub(crate) fn new(config: &ObserveConfig, lines: LogLines) -> Self {
         let slow = Duration::from_millis(config.log_slow_ms.into());

@@ -17,7 +17,7 @@ use poem::{Body, Request, Response};
 use svctrack_store::Tenant;
 
 use super::{
-    Observe,
+    Observability,
     request_log::RequestLine,
     request_metrics::{RouteMetrics, name_of},
     trace::{self, RequestTrace},
@@ -25,7 +25,7 @@ use super::{
 
 /// Code of the problem for which a request was rejected, or its events are parked. An extension of a response.
 #[derive(Clone, Debug)]
-pub(crate) struct Cause(pub(crate) Cow<'static, str>);
+pub(crate) struct ProblemCode(pub(crate) Cow<'static, str>);
 
 /// The status of a request whose client disconnected before there was a response, as proxies log it.
 const CLIENT_GONE: u16 = 499;
@@ -48,7 +48,7 @@ impl RequestStart {
 
 /// A running request. When it is dropped without a response, its client has disconnected.
 pub(crate) struct RunningRequest<'a> {
-    observe: &'a Arc<Observe>,
+    observe: &'a Arc<Observability>,
     request_id: Arc<str>,
     arrived: RequestStart,
     route: &'a Arc<RouteMetrics>,
@@ -57,7 +57,7 @@ pub(crate) struct RunningRequest<'a> {
 
 impl<'a> RunningRequest<'a> {
     pub(crate) fn new(
-        observe: &'a Arc<Observe>,
+        observe: &'a Arc<Observability>,
         request_id: Arc<str>,
         arrived: RequestStart,
         route: Option<&'a Arc<RouteMetrics>>,
@@ -77,8 +77,8 @@ impl<'a> RunningRequest<'a> {
         self.has_ended = true;
         let took = self.arrived.began.elapsed();
         let status = response.status().as_u16();
-        let cause: Option<Cause> = response.extensions_mut().remove();
-        let code = cause.as_ref().map(|Cause(code)| &**code);
+        let cause: Option<ProblemCode> = response.extensions_mut().remove();
+        let code = cause.as_ref().map(|ProblemCode(code)| &**code);
         let (route, tenant) = ((&**self.route, self.arrived.method), trace::current().tenant);
         self.observe.requests.respond(route, (status, code), tenant, took);
         let body: BoxBody<Bytes, io::Error> = response.take_body().into();
@@ -125,20 +125,20 @@ struct WatchedResponse {
 
 /// Writes the line of a request when its response has been sent, or its client has disconnected.
 struct RequestEnd {
-    observe: Arc<Observe>,
+    observe: Arc<Observability>,
     request_id: Arc<str>,
     arrived: RequestStart,
     route: Arc<RouteMetrics>,
     trace: RequestTrace,
     status: u16,
-    cause: Option<Cause>,
+    cause: Option<ProblemCode>,
     bytes_out: u64,
 }
 
 impl Drop for RequestEnd {
     fn drop(&mut self) {
         let Self { observe, request_id, arrived, route, trace, .. } = self;
-        let cause = self.cause.as_ref().map(|Cause(code)| &**code);
+        let cause = self.cause.as_ref().map(|ProblemCode(code)| &**code);
         let took = arrived.began.elapsed();
         let outcome =
             RequestOutcome { status: self.status, cause, bytes_out: self.bytes_out, took };
@@ -155,7 +155,7 @@ struct RequestOutcome<'a> {
 
 /// Writes the line of a request, if it is to be logged.
 fn log(
-    observe: &Observe,
+    observe: &Observability,
     request_id: &str,
     arrived: &RequestStart,
     route: Option<&str>,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::request_log::LogRequests;
 use crate::{
-    listen_address::Listen,
+    listen_address::ListenAddress,
     log::LogFormat,
     setting_text::{setting_as_text, whole_number},
 };
@@ -20,7 +20,7 @@ pub enum AdminListen {
     /// No figures are offered.
     Off,
     /// The metrics are served at this address.
-    On(Listen),
+    On(ListenAddress),
 }
 
 setting_as_text!(AdminListen);
@@ -33,7 +33,7 @@ impl FromStr for AdminListen {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "off" => Ok(Self::Off),
-            address => Listen::parse(address, DEFAULT_ADMIN_PORT).map(Self::On),
+            address => ListenAddress::parse(address, DEFAULT_ADMIN_PORT).map(Self::On),
         }
     }
 }
@@ -93,7 +93,7 @@ impl ObserveSettings {
         ObserveConfig {
             is_admin_asked_for: admin_listen.is_some(),
             admin_listen: admin_listen
-                .unwrap_or_else(|| AdminListen::On(Listen::on_loopback(DEFAULT_ADMIN_PORT))),
+                .unwrap_or_else(|| AdminListen::On(ListenAddress::on_loopback(DEFAULT_ADMIN_PORT))),
             log_format: self.log_format.or(file.log_format).unwrap_or_default(),
             log_requests: self.log_requests.or(file.log_requests).unwrap_or_default(),
             log_slow_ms: self.log_slow_ms.or(file.log_slow_ms).unwrap_or(DEFAULT_SLOW_MS),

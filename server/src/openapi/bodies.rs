@@ -63,8 +63,8 @@ fn many(item: Value) -> Value {
     json!({ "type": "array", "items": item })
 }
 
-/// One schema or the other, such as a report or, with `explain`, the explanation of one of its figures.
-fn either(one: &str, other: &str) -> Value {
+/// Either of two schemas, such as a report or, with `explain`, the explanation of one of its figures.
+fn one_of(one: &str, other: &str) -> Value {
     json!({ "anyOf": [reference(one), reference(other)] })
 }
 
@@ -119,12 +119,12 @@ fn schema_of(kind: BodyKind, def: Option<&ResourceDef>) -> Option<Value> {
         K::Object => object(),
         K::NewClosing => reference("NewClosing"),
         K::Closing => reference("Closing"),
-        K::Closings => many(either("Closing", "ReopenedMonth")),
-        K::Mrr => either("MrrReport", "Explanation"),
-        K::Retention => either("RetentionReport", "Explanation"),
-        K::Renewals => either("RenewalsReport", "RenewalsExplanation"),
-        K::Forecast => either("ForecastReport", "ForecastExplanation"),
+        K::Closings => many(one_of("Closing", "ReopenedMonth")),
+        K::Mrr => one_of("MrrReport", "Explanation"),
+        K::Retention => one_of("RetentionReport", "Explanation"),
+        K::Renewals => one_of("RenewalsReport", "RenewalsExplanation"),
+        K::Forecast => one_of("ForecastReport", "ForecastExplanation"),
         K::Customers => reference("CustomersReport"),
-        K::Usage => either("UsageReport", "UsageExplanation"),
+        K::Usage => one_of("UsageReport", "UsageExplanation"),
     })
 }

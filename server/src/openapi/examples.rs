@@ -199,7 +199,7 @@ fn item(def: &ResourceDef, suffix: &str) -> Option<Value> {
     Some(item)
 }
 
-/// A tenant's records, with those of the first start.
+/// A tenant's records, with the records of the first start.
 struct World {
     memory: Memory,
     ctx: Ctx,

@@ -68,7 +68,7 @@ pub(crate) fn document(
     let tenant = tenant.map_or_else(examples::unknown_tenant, |tenant| tenant.to_string());
     let mut paths = Map::new();
     for DescribedRoute { method, path, doc, def } in routes {
-        let path = braced(path);
+        let path = openapi_path(path);
         let operations = paths.entry(path.clone()).or_insert_with(|| json!({}));
         if let Some(operations) = operations.as_object_mut() {
             let method = method.as_str().to_lowercase();
@@ -138,8 +138,8 @@ fn tag(path: &str, def: Option<&ResourceDef>) -> &'static str {
     }
 }
 
-/// `/products/:id` as `/products/{id}`.
-fn braced(path: &str) -> String {
+/// Path in the notation of OpenAPI: `/products/:id` as `/products/{id}`.
+fn openapi_path(path: &str) -> String {
     let parts = path.split('/').map(|part| match part.strip_prefix(':') {
         Some(name) => format!("{{{name}}}"),
         None => part.to_owned(),
@@ -181,7 +181,7 @@ fn operation(path: &str, doc: &RouteDoc, def: Option<&'static ResourceDef>, tena
     operation
 }
 
-/// Description of a route, with that of its resource.
+/// Description of a route, with the description of its resource.
 fn described(doc: &RouteDoc, def: Option<&ResourceDef>) -> String {
     let own = match (doc.gives, def) {
         (BodyKind::BulkResult, Some(def)) => {

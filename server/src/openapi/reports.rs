@@ -5,7 +5,7 @@ use svctrack_core::{
     revenue::{
         ClosingRequest, CustomerPage, CustomerUsage, ForecastLine, Interval, Ledger, LicenseFacts,
         MovementView, PARAMETERS, ParameterType, RenewalsLine, ReportKind, ReportLine,
-        ReportOptions, ReportQuery, Sources, UsageLine, Valuation, report,
+        ReportOptions, ReportQuery, ReportSources, UsageLine, Valuation, report,
     },
     value::{ObjectId, Timestamp, Zone},
 };
@@ -422,7 +422,7 @@ pub(super) fn example(gives: BodyKind) -> Option<Value> {
         days.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let query = ReportQuery::parse(kind, &pairs).ok()?;
     let options: ReportOptions = query.options(at("2026-01-15")?, Zone::UTC, None, None).ok()?;
-    let sources = Sources {
+    let sources = ReportSources {
         ledger: &ledger.ok()?,
         later: None,
         attributes_of: &|_| Vec::new(),

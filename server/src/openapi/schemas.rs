@@ -79,7 +79,7 @@ pub(super) fn schemas() -> Value {
 }
 
 /// An object whose members are all required, each with its schema and its description.
-fn whole(doc: &str, members: &[(&str, Value, &str)]) -> Value {
+fn object_with_all(doc: &str, members: &[(&str, Value, &str)]) -> Value {
     let mut properties = Map::new();
     for (name, schema, doc) in members {
         let mut property = schema.clone();
@@ -139,7 +139,7 @@ fn token(more: &[(&str, Value, &str)]) -> Value {
             "`_id` of its successor, if the token was rotated.",
         ),
     ];
-    whole("A token, without its secret.", &[&members, more].concat())
+    object_with_all("A token, without its secret.", &[&members, more].concat())
 }
 
 fn issued_token() -> Value {
@@ -202,7 +202,7 @@ fn tenant(more: &[(&str, Value, &str)]) -> Value {
         ),
         ("suspended", json!({ "type": "boolean" }), "Whether its calls and events are rejected."),
     ];
-    whole("A tenant.", &[&members, more].concat())
+    object_with_all("A tenant.", &[&members, more].concat())
 }
 
 fn created_tenant() -> Value {
@@ -227,7 +227,7 @@ fn lean_company() -> Value {
 
 fn success() -> Value {
     let schema = json!({ "type": "boolean", "const": true });
-    whole(
+    object_with_all(
         "The response that SDKs expect.",
         &[("success", schema, "Always true: each call is stored or reported.")],
     )
@@ -242,7 +242,7 @@ fn date_time() -> Value {
 }
 
 fn count(name: &str, doc: &str) -> Value {
-    whole("A count.", &[(name, json!({ "type": "integer" }), doc)])
+    object_with_all("A count.", &[(name, json!({ "type": "integer" }), doc)])
 }
 
 fn person_keys() -> Value {
@@ -288,7 +288,7 @@ const BULK_COUNTS: [(&str, &str); 2] =
 fn integers(counts: &[(&str, &str)]) -> Value {
     let members: Vec<_> =
         counts.iter().map(|(name, doc)| (*name, json!({ "type": "integer" }), *doc)).collect();
-    whole("Counts.", &members)
+    object_with_all("Counts.", &members)
 }
 
 /// The list that only some resources have.
@@ -312,13 +312,13 @@ fn bulk_result(more: &[(&'static str, &'static str)]) -> Value {
         ("permissionErrors", errors(), "Items that the token lacks the scope for."),
     ];
     let more: Vec<_> = more.iter().map(|(name, doc)| (*name, errors(), *doc)).collect();
-    whole("Result of a bulk upsert.", &[&members[..], &more].concat())
+    object_with_all("Result of a bulk upsert.", &[&members[..], &more].concat())
 }
 
 fn bulk_keys() -> Value {
     let id = [("_id", json!({ "type": "string" }), "The record's id.")];
     let keys = [("sourceId", "As sent."), ("externalId", "As sent."), ("email", "As sent.")];
-    with_optional(whole("Keys of a record.", &id), &keys)
+    with_optional(object_with_all("Keys of a record.", &id), &keys)
 }
 
 /// A rejected item (R19).
@@ -335,7 +335,7 @@ fn bulk_error() -> Value {
         ("sourceId", "As sent."),
         ("externalId", "As sent."),
     ];
-    with_optional(whole("A rejected item.", &members), &optional)
+    with_optional(object_with_all("A rejected item.", &members), &optional)
 }
 
 fn health() -> Value {
@@ -373,7 +373,7 @@ fn health() -> Value {
 fn imported() -> Value {
     let count = || json!({ "type": "integer", "minimum": 0 });
     let text = || json!({ "type": "string" });
-    let rejection = whole(
+    let rejection = object_with_all(
         "A rejected row.",
         &[
             ("line", count(), "Line of the row in the body."),
@@ -381,7 +381,7 @@ fn imported() -> Value {
             ("message", text(), "Message with every problem of the row."),
         ],
     );
-    let summary = whole(
+    let summary = object_with_all(
         "Result of an import.",
         &[
             ("created", count(), "Records that were created."),
@@ -466,7 +466,7 @@ fn problem() -> Value {
         ("code", text(), "Stable code of the first problem, in snake_case."),
         ("requestId", text(), "Id of the request, which is in the log too."),
     ];
-    let mut problem = whole("An error (RFC 9457).", &members);
+    let mut problem = object_with_all("An error (RFC 9457).", &members);
     if let Some(properties) = problem.get_mut("properties") {
         let errors = json!({
             "type": "array", "items": reference("ProblemItem"),
@@ -484,5 +484,5 @@ fn problem_item() -> Value {
         ("code", text(), "Stable code, in snake_case."),
         ("message", text(), "Message: what was expected, and what was found."),
     ];
-    whole("One problem.", &members)
+    object_with_all("One problem.", &members)
 }

@@ -24,7 +24,7 @@ const MAX_V1_BYTES: usize = 107;
 const V2_FIXED_BYTES: usize = 16;
 /// Longest rest of version 2, in bytes: the longest addresses take 216, and additions of proxies less than that again.
 const MAX_V2_REST_BYTES: usize = 520;
-/// Timeout for the next piece of a possible header; much shorter than that of the whole header.
+/// Timeout for the next piece of a possible header; much shorter than the timeout of the whole header.
 const PIECE_PAUSE: Duration = Duration::from_millis(5);
 
 /// Reads the header of a connection; returns the client that it names, if it names one. A peer on the same machine may

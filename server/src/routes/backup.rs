@@ -15,7 +15,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::{
     app::App,
     auth::authorize,
-    backup_folder::{apart, name_of},
+    backup_folder::{name_of, run_blocking},
     error::Error,
 };
 
@@ -35,7 +35,8 @@ pub(crate) async fn download(app: &App, request: &mut Request) -> Result<Respons
         tracing::warn!(%cause, "backup download not audited");
     }
     let rewind = move || Ok((file.rewind().map(|()| file.metadata())??.len(), file));
-    let (bytes, file) = apart(rewind).await.map_err(|error| Error::Internal(error.to_string()))?;
+    let (bytes, file) =
+        run_blocking(rewind).await.map_err(|error| Error::Internal(error.to_string()))?;
     let name = name_of(manifest.at());
     Ok(Response::builder()
         .content_type("application/gzip")
@@ -53,7 +54,7 @@ fn pieces(file: File, turn: OwnedSemaphorePermit) -> Body {
             (&mut file).take(PIECE_BYTES).read_to_end(&mut piece)?;
             Ok((piece, file))
         };
-        let (piece, file) = apart(read).await?;
+        let (piece, file) = run_blocking(read).await?;
         Ok::<_, io::Error>((!piece.is_empty()).then(|| (Bytes::from(piece), (file, turn))))
     });
     Body::from_bytes_stream(pieces)

@@ -14,10 +14,10 @@ use super::{
     query_parameters::query_pairs,
 };
 use crate::{
-    app::{App, Describe, ReferenceTexts},
+    app::{App, DescribeApi, ReferenceTexts},
     error::Error,
     heavy_work,
-    observe::running_request::Cause,
+    observe::running_request::ProblemCode,
 };
 
 /// Where the reference is; no page of Markdown has this address.
@@ -52,12 +52,12 @@ fn missing(request: &Request) -> Result<Response, Error> {
     }
     let mut response = html(missing_doc_page());
     response.set_status(StatusCode::NOT_FOUND);
-    response.extensions_mut().insert(Cause("route_not_found".into()));
+    response.extensions_mut().insert(ProblemCode("route_not_found".into()));
     Ok(response)
 }
 
 /// The reference; writing it takes too long for a thread that serves requests.
-async fn written(app: &Arc<App>, describe: Describe) -> Result<&ReferenceTexts, Error> {
+async fn written(app: &Arc<App>, describe: DescribeApi) -> Result<&ReferenceTexts, Error> {
     if !app.texts.has_reference() {
         let shared = app.clone();
         let writing = heavy_work::spawn(move || {
@@ -72,7 +72,7 @@ async fn written(app: &Arc<App>, describe: Describe) -> Result<&ReferenceTexts, 
 pub(crate) async fn reference(
     app: &Arc<App>,
     request: &Request,
-    describe: Describe,
+    describe: DescribeApi,
 ) -> Result<Response, Error> {
     let path = request.uri().path();
     let group = path.strip_prefix(REFERENCE).and_then(|rest| rest.strip_prefix('/'));
@@ -91,7 +91,7 @@ pub(crate) async fn reference(
 pub(crate) async fn search(
     app: &Arc<App>,
     request: &Request,
-    describe: Describe,
+    describe: DescribeApi,
 ) -> Result<Response, Error> {
     let asked = query_pairs(request).into_iter().find(|(name, _)| name == "q");
     let query = asked.map(|(_, text)| text).unwrap_or_default();

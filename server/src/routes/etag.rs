@@ -14,10 +14,10 @@ use super::{
 };
 use crate::{app::App, error::Error};
 
-/// Response of [`versioned`] for a record that was read; a large one takes room of its tenant.
+/// Response of [`versioned`] for a record that was read; a large one takes memory of its tenant.
 ///
 /// # Errors
-/// [`Error::Overloaded`] when there is no room.
+/// [`Error::Overloaded`] when there is no free memory.
 pub(super) fn read_version(
     app: &App,
     request: &Request,

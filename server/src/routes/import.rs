@@ -38,7 +38,7 @@ use crate::{
     error::Error,
     heavy_work,
     interchange::{
-        Format, ReadOptions, RecordRows, RepeatedKeys, Separator, Source, parse_mapping,
+        ByteSource, Format, ReadOptions, RecordRows, RepeatedKeys, Separator, parse_mapping,
     },
     limits::{
         BODY_BUDGET_WAIT, DEFAULT_LISTED_REJECTED_ROWS, IMPORT_BYTES, IMPORT_ROWS,
@@ -139,7 +139,7 @@ pub(crate) async fn import(
     applied.and(read).map_err(|error| import.cut_short(error))?;
     let text = serde_json::to_string(&import.summary);
     let text = text.map_err(|error| Error::Internal(error.to_string()))?;
-    // The room of the response is taken before the turn ends: else no limit would count it.
+    // The memory of the response is taken before the turn ends: else no limit would count it.
     let held = app.response_budget.hold(import.caller.tenant.id(), text);
     let body = held.map_err(|error| import.cut_short(error))?;
     drop(turn);
@@ -176,18 +176,18 @@ async fn pump(
 }
 
 /// Pieces of a body, as bytes that are read one after the other.
-struct Pieces {
+struct BodyChunks {
     from: mpsc::Receiver<io::Result<Bytes>>,
     piece: Bytes,
 }
 
-impl From<mpsc::Receiver<io::Result<Bytes>>> for Pieces {
+impl From<mpsc::Receiver<io::Result<Bytes>>> for BodyChunks {
     fn from(from: mpsc::Receiver<io::Result<Bytes>>) -> Self {
         Self { from, piece: Bytes::new() }
     }
 }
 
-impl io::Read for Pieces {
+impl io::Read for BodyChunks {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         while self.piece.is_empty() {
             match self.from.blocking_recv() {
@@ -294,8 +294,8 @@ impl RowReader {
         pieces: mpsc::Receiver<io::Result<Bytes>>,
         batches: &mpsc::Sender<ImportBatch>,
     ) -> Result<(), Error> {
-        let pieces = Pieces::from(pieces);
-        let source: Source = match asked.is_packed {
+        let pieces = BodyChunks::from(pieces);
+        let source: ByteSource = match asked.is_packed {
             true => Box::new(MultiGzDecoder::new(pieces)),
             false => Box::new(pieces),
         };

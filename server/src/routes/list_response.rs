@@ -10,7 +10,7 @@ use svctrack_core::{
     schema::{ListQuery, LogPage, ReadQuery, ResourceDef},
     value::{Document, JsonRef, ValidationError},
 };
-use svctrack_store::{LogQuery, Page, PageOptions, PageStart, Rewrite, StoreError, Tenant};
+use svctrack_store::{JsonRewrite, LogQuery, Page, PageOptions, PageStart, StoreError, Tenant};
 
 use super::{
     accept_header::prefers_csv,
@@ -45,7 +45,7 @@ pub(super) struct ListResponse<'a> {
 }
 
 impl ListResponse<'_> {
-    /// Format and room of a page for a request.
+    /// Format and memory of a page for a request.
     pub(super) fn page_options(
         &self,
         app: &App,
@@ -98,7 +98,7 @@ impl ListResponse<'_> {
     }
 
     /// Converts a record into a line of CSV.
-    fn to_csv(&self) -> Rewrite {
+    fn to_csv(&self) -> JsonRewrite {
         let columns = CsvColumns::selected(self.def, self.select);
         Arc::new(move |record| {
             let record = JsonRef::of_stored(&record).to_document().unwrap_or_default();

@@ -5,14 +5,14 @@ use poem::{
     http::{HeaderValue, header},
 };
 use svctrack_core::value::{TenantId, ValidationError, quoted::quoted};
-use svctrack_web::{Addresses, DemoTenant, Loads, Page};
+use svctrack_web::{Addresses, DemoTenant, Page, SnippetScript};
 
 use super::{
     query_parameters::query_pairs,
     respond::{json, json_body},
 };
 use crate::{
-    app::{App, Describe},
+    app::{App, DescribeApi},
     error::Error,
     pages::respond,
     script::to_json,
@@ -20,7 +20,7 @@ use crate::{
 
 /// `GET /script.json`: snippet, policy and files of the script, as `svctrack script` prints them (D13).
 pub(crate) async fn script(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let (mut tenant, mut loads) = (None, Loads::Newest);
+    let (mut tenant, mut loads) = (None, SnippetScript::Newest);
     for (name, text) in query_pairs(request) {
         match (name.as_str(), text.as_str()) {
             ("tenant", text) => {
@@ -28,8 +28,8 @@ pub(crate) async fn script(app: &App, request: &mut Request) -> Result<Response,
                 let is_there = app.store.has_tenant(id).await?;
                 tenant = Some(is_there.then_some(id).ok_or(Error::TenantNotFound)?);
             }
-            ("pinned", "true") => loads = Loads::ThisVersion,
-            ("pinned", "false") => loads = Loads::Newest,
+            ("pinned", "true") => loads = SnippetScript::ThisVersion,
+            ("pinned", "false") => loads = SnippetScript::Newest,
             ("pinned", other) => {
                 let message =
                     format!("`pinned` must be `true` or `false`; found {}", quoted(other));
@@ -46,7 +46,7 @@ pub(crate) async fn script(app: &App, request: &mut Request) -> Result<Response,
 pub(crate) async fn openapi(
     app: &App,
     request: &Request,
-    describe: Describe,
+    describe: DescribeApi,
 ) -> Result<Response, Error> {
     let text = app.texts.description(only_tenant(app).await?, &app.addresses, describe);
     Ok(text.respond(request.headers(), json_body(Body::empty())).await)

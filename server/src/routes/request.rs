@@ -27,7 +27,7 @@ pub(super) fn reference_in_path(request: &Request) -> Result<RecordRef, Error> {
     })
 }
 
-/// Reads the body of one record. Its room in the budget is held until the response.
+/// Reads the body of one record. Its memory in the budget is held until the response.
 pub(super) async fn read_record<'a>(
     app: &'a App,
     request: &mut Request,

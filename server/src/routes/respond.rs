@@ -6,7 +6,7 @@ use poem::{
 };
 
 use crate::{
-    compression::Secret,
+    compression::HasSecret,
     limits::{MAX_IGNORED_BYTES, MAX_IGNORED_NAME_BYTES, MAX_IGNORED_NAMES},
 };
 
@@ -30,7 +30,7 @@ pub(super) fn json_body(body: Body) -> Response {
 
 /// A response with a secret: its compressed length may reveal it to an observer.
 pub(crate) fn uncompressed(mut response: Response) -> Response {
-    response.extensions_mut().insert(Secret);
+    response.extensions_mut().insert(HasSecret);
     response
 }
 

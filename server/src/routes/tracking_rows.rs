@@ -37,7 +37,7 @@ use crate::{
         MAX_IGNORED_NAMES, MAX_PART_BYTES, MAX_PART_ROWS, MAX_PARTS_UNDER_WAY,
         MAX_REJECTED_INDEXES, MAX_REJECTED_ROWS,
     },
-    observe::running_request::Cause,
+    observe::running_request::ProblemCode,
     sender_limits::Sender,
 };
 
@@ -101,7 +101,7 @@ pub(super) async fn take_rows(
         tokio::select! {
             Some(part) = next.recv(), if taken.is_ok() && under_way.len() < MAX_PARTS_UNDER_WAY => {
                 let number = number.next().unwrap_or_default();
-                let RowsPart { tracking, rows } = match take_part(app, &sender, number, part) {
+                let RowBatch { tracking, rows } = match take_part(app, &sender, number, part) {
                     Ok(part) => part,
                     Err(error) => {
                         taken = Err(error);
@@ -144,8 +144,8 @@ fn take_part(
     app: &App,
     sender: &Sender,
     number: u32,
-    mut part: RowsPart,
-) -> Result<RowsPart, Error> {
+    mut part: RowBatch,
+) -> Result<RowBatch, Error> {
     if number == 0 {
         app.rates.count_tracking(sender)?;
     }
@@ -155,14 +155,14 @@ fn take_part(
 }
 
 /// Rows that are stored by one command.
-struct RowsPart {
+struct RowBatch {
     tracking: Tracking,
-    rows: RowsOfPart,
+    rows: BatchOutcome,
 }
 
-/// The counts and indexes of the rows of a part.
+/// Counts and indexes of the rows of a batch.
 #[derive(Default)]
-struct RowsOfPart {
+struct BatchOutcome {
     /// Number of rows, and their bytes.
     count: usize,
     bytes: usize,
@@ -178,7 +178,7 @@ struct RowsOfPart {
 
 impl RowsReader {
     /// Reads rows and passes them on in parts, until their receiver is dropped.
-    fn send_parts(self, body: &[u8], parts: &mpsc::Sender<RowsPart>) -> Result<(), Error> {
+    fn send_parts(self, body: &[u8], parts: &mpsc::Sender<RowBatch>) -> Result<(), Error> {
         let rows = match &self.form {
             RowsFormat::Bulk | RowsFormat::Calls => JsonRows::check(body)?,
             RowsFormat::Batch(batch) => batch.envelope.rows(body),
@@ -203,8 +203,8 @@ impl RowsReader {
     fn part(
         &self,
         rows: &mut Peekable<impl Iterator<Item = (usize, JsonRow)>>,
-    ) -> Option<RowsPart> {
-        let mut of_part = RowsOfPart::default();
+    ) -> Option<RowBatch> {
+        let mut of_part = BatchOutcome::default();
         if let (RowsFormat::Batch(batch), Some((0, _))) = (&self.form, rows.peek()) {
             of_part.unread.add(batch.unread.clone());
         }
@@ -240,7 +240,7 @@ impl RowsReader {
             tracking.findings.push(integration_issues::count_out_of_range(self.route(), rows, at));
         }
         tracking.has_more = rows.peek().is_some();
-        (of_part.count > 0).then_some(RowsPart { tracking, rows: of_part })
+        (of_part.count > 0).then_some(RowBatch { tracking, rows: of_part })
     }
 
     fn route(&self) -> Route {
@@ -289,7 +289,7 @@ impl TrackingOutcome {
     pub(super) fn name_in(&self, response: &mut Response) {
         name_ignored(response, &self.ignored);
         let Some(code) = self.parked.first() else { return };
-        response.extensions_mut().insert(Cause(code.clone().into()));
+        response.extensions_mut().insert(ProblemCode(code.clone().into()));
         if let Ok(codes) = HeaderValue::try_from(self.parked.join(", ")) {
             response.headers_mut().insert(PARKED, codes);
         }
@@ -313,7 +313,7 @@ struct Notes {
 
 impl Notes {
     /// Adds the rows of a part; `not_parked` are those that are not stored.
-    fn add(&mut self, rows: RowsOfPart, not_parked: &[usize]) {
+    fn add(&mut self, rows: BatchOutcome, not_parked: &[usize]) {
         self.read += rows.count;
         self.stored += rows.taken.len() - not_parked.len();
         self.not_parked += not_parked.len();

@@ -21,7 +21,7 @@ use tokio_rustls::{LazyConfigAcceptor, server::TlsStream};
 
 use super::{
     certificate::{Certificate, ContentHash, Pem},
-    expiry::Validity,
+    expiry::ValidityPeriod,
     handshakes::Handshakes,
     settings::TlsFiles,
 };
@@ -101,7 +101,7 @@ impl Tls {
     }
 
     /// Validity of the certificate, if it can be read.
-    pub(crate) fn validity(&self) -> Option<Validity> {
+    pub(crate) fn validity(&self) -> Option<ValidityPeriod> {
         self.current.0.read().validity
     }
 
@@ -115,7 +115,7 @@ impl Tls {
         self.handshakes.may_begin(address)
     }
 
-    /// Opens a connection, within its time and unless its place is needed.
+    /// Opens a connection, within its time and unless its slot is needed.
     ///
     /// # Errors
     /// When the client speaks no TLS that is accepted, or is too slow.

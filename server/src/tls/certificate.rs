@@ -13,7 +13,7 @@ use rustls::{
 };
 use sha2::{Digest as _, Sha256};
 
-use super::{expiry::Validity, settings::TlsFiles};
+use super::{expiry::ValidityPeriod, settings::TlsFiles};
 
 /// Contents of both files.
 pub(super) struct Pem {
@@ -28,7 +28,7 @@ pub(super) type ContentHash = [u8; 32];
 pub(super) struct Certificate {
     pub(super) certified: Arc<CertifiedKey>,
     /// None where the validity cannot be read.
-    pub(super) validity: Option<Validity>,
+    pub(super) validity: Option<ValidityPeriod>,
 }
 
 /// Longest of both files, in bytes: chains have some KB, bundles of authorities, by mistake, some hundred.
@@ -72,7 +72,7 @@ impl Pem {
                  with the full chain"
             ));
         };
-        let validity = Validity::from_certificate(own);
+        let validity = ValidityPeriod::from_certificate(own);
         let private = PrivateKeyDer::from_pem_slice(&self.key)
             .map_err(|error| format!("tls-key: `{key}` {}", self.explain_key(&error)))?;
         let certified = CertifiedKey::from_der(chain, private, provider).map_err(|error| match error {

@@ -9,7 +9,7 @@ use der::{
 
 /// Times in seconds after 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Validity {
+pub(crate) struct ValidityPeriod {
     pub(crate) not_before: u64,
     pub(crate) not_after: u64,
 }
@@ -24,7 +24,7 @@ pub(super) enum CertificateState {
     Expired,
 }
 
-impl Validity {
+impl ValidityPeriod {
     /// Share of its lifetime, as a denominator, with which a certificate expires soon.
     const LAST_PART: u64 = 5;
 
@@ -51,7 +51,7 @@ pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-fn read(certificate: &[u8]) -> der::Result<Validity> {
+fn read(certificate: &[u8]) -> der::Result<ValidityPeriod> {
     let certificate = AnyRef::from_der(certificate)?;
     let signed = next(&mut SliceReader::new(certificate.value())?)?;
     let fields = &mut SliceReader::new(signed.value())?;
@@ -62,7 +62,7 @@ fn read(certificate: &[u8]) -> der::Result<Validity> {
     let (_algorithm, _issuer) = (next(fields)?, next(fields)?);
     let validity = next(fields)?;
     let times = &mut SliceReader::new(validity.value())?;
-    Ok(Validity { not_before: seconds(next(times)?)?, not_after: seconds(next(times)?)? })
+    Ok(ValidityPeriod { not_before: seconds(next(times)?)?, not_after: seconds(next(times)?)? })
 }
 
 fn next<'r>(reader: &mut impl Reader<'r>) -> der::Result<AnyRef<'r>> {
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_certificate_expires_soon_in_the_last_fifth_of_its_lifetime() {
-        let validity = Validity { not_before: DAY, not_after: 91 * DAY };
+        let validity = ValidityPeriod { not_before: DAY, not_after: 91 * DAY };
         for (day, expect) in [
             (0, CertificateState::NotYetValid),
             (1, CertificateState::Valid),
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn what_is_no_certificate_has_no_validity() {
         for bytes in [&b""[..], b"text", &[0x30, 0x80], &[0x30, 0x02, 0x30, 0x00]] {
-            assert_eq!(Validity::from_certificate(bytes), None, "{bytes:?}");
+            assert_eq!(ValidityPeriod::from_certificate(bytes), None, "{bytes:?}");
         }
     }
 }

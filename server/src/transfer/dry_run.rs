@@ -64,8 +64,8 @@ pub(super) fn check_settings(sent: &Document) -> Result<(), String> {
     }
 }
 
-/// Those of some ids that records of the tenant have. A dry run of rows with an id alone tells, since a token for imports
-/// may not read: a row that finds no record is rejected, or gets another id.
+/// The ids among `ids` that records of the tenant have, from a dry run of rows with an id alone, since a token for
+/// imports may not read: a row that finds no record is rejected, or gets another id.
 pub(super) async fn stored_ids(
     client: &ApiClient,
     def: &'static ResourceDef,

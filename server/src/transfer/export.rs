@@ -17,7 +17,7 @@ use svctrack_core::{
 
 use crate::{
     api_client::{ApiClient, ApiResponse},
-    backup_folder::Unfinished,
+    backup_folder::UnfinishedFile,
     interchange::{Format, csv_columns::CsvColumns},
 };
 
@@ -73,7 +73,7 @@ pub async fn export(
 ) -> Result<usize, String> {
     let path = folder.join(format.file_name(def));
     let words = |error: &dyn std::error::Error| format!("{}: {error}", path.display());
-    let unfinished = Unfinished::in_folder(folder).map_err(|error| words(&error))?;
+    let unfinished = UnfinishedFile::in_folder(folder).map_err(|error| words(&error))?;
     let file = unfinished.file().map_err(|error| words(&error))?;
     let mut out = ExportWriter::begin(def, format, file).map_err(|error| words(&error))?;
     let mut pages = RecordPages {

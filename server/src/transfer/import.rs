@@ -19,12 +19,12 @@ use svctrack_core::{
 use super::{
     dry_run::{DryRun, DryRunResult, RejectedOrigin, check_settings, stored_ids},
     import_counts::{ImportCounts, count_in},
-    order::{everything, referred, resource_named},
+    order::{exported_resources, referred, resource_named},
     references::{names_any, renamed},
 };
 use crate::{
     api_client::ApiClient,
-    interchange::{Format, NDJSON, ReadOptions, RecordRows, RepeatedKeys, Source},
+    interchange::{ByteSource, Format, NDJSON, ReadOptions, RecordRows, RepeatedKeys},
 };
 
 /// Maximum number of records that are sent at a time.
@@ -68,7 +68,7 @@ pub struct RecordFile {
 pub struct ImportOptions<'a> {
     /// Options for reading tables.
     pub options: &'a ReadOptions,
-    pub open: &'a dyn Fn(&Path) -> io::Result<Source>,
+    pub open: &'a dyn Fn(&Path) -> io::Result<ByteSource>,
     /// Hears of each record that is rejected.
     pub tell: &'a mut dyn FnMut(RejectedRecord),
 }
@@ -150,8 +150,8 @@ pub async fn try_out<'a>(
     Ok(done)
 }
 
-/// Files to import, of a folder or the single file `from`, in the order of [`everything`]. Each is checked before
-/// anything is sent. `resource` is that of a single file, where its name does not have it.
+/// Files to import, of a folder or the single file `from`, in the order of [`exported_resources`]. Each is checked
+/// before anything is sent. `resource` is the resource of a single file, if its name does not have it.
 ///
 /// # Errors
 /// A message: there are no files, a column is not known, or a mapped head does not occur.
@@ -175,7 +175,7 @@ pub fn files_at(
 }
 
 /// Opens a file, without progress.
-fn plain(path: &Path) -> io::Result<Source> {
+fn plain(path: &Path) -> io::Result<ByteSource> {
     Ok(Box::new(fs::File::open(path)?))
 }
 
@@ -196,7 +196,7 @@ fn single_file(path: &Path, resource: Option<&str>) -> Result<RecordFile, String
 
 fn files_in(folder: &Path) -> Result<Vec<RecordFile>, String> {
     let mut files = Vec::new();
-    for def in everything() {
+    for def in exported_resources() {
         let there = FORMATS.into_iter();
         let there: Vec<_> =
             there.filter(|format| folder.join(format.file_name(def)).exists()).collect();
@@ -221,8 +221,9 @@ fn files_in(folder: &Path) -> Result<Vec<RecordFile>, String> {
 /// When the folder cannot be read.
 pub fn others_in(folder: &Path) -> io::Result<Vec<String>> {
     let is_ours = |name: &String| {
-        let mut names =
-            everything().into_iter().flat_map(|def| FORMATS.map(|format| format.file_name(def)));
+        let mut names = exported_resources()
+            .into_iter()
+            .flat_map(|def| FORMATS.map(|format| format.file_name(def)));
         names.any(|file| file == *name)
     };
     let entries = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
@@ -234,7 +235,7 @@ pub fn others_in(folder: &Path) -> io::Result<Vec<String>> {
 }
 
 /// A record to send.
-struct Item {
+struct RecordToSend {
     line: u64,
     /// Id of the record in the file.
     id: Option<String>,
@@ -242,7 +243,7 @@ struct Item {
 }
 
 /// A row of a file: its record, or its line and the reason for which it cannot be sent.
-type FileRow = Result<Item, (u64, String)>;
+type FileRow = Result<RecordToSend, (u64, String)>;
 
 struct Import<'a> {
     client: &'a ApiClient,
@@ -284,7 +285,7 @@ impl<'a> Import<'a> {
     async fn file(&mut self, file: &RecordFile) -> (ImportedFile, Result<(), String>) {
         let def = file.def;
         let is_referred =
-            everything().iter().any(|other| referred(other).any(|name| name == def.name));
+            exported_resources().iter().any(|other| referred(other).any(|name| name == def.name));
         let row_counts = self.dry_run.is_none().then(ImportCounts::default);
         let done = ImportedFile { row_counts, ..ImportedFile::default() };
         let mut from = FromFile { def, file, is_referred, rejected: HashSet::new(), done };
@@ -339,7 +340,7 @@ impl<'a> Import<'a> {
         batch: Vec<FileRow>,
         pass: ImportPass,
     ) -> Result<(), String> {
-        let is_nameless = |item: &&Item| reference_key(file.def, &item.sent).is_none();
+        let is_nameless = |item: &&RecordToSend| reference_key(file.def, &item.sent).is_none();
         let items = batch.iter().filter_map(|row| row.as_ref().ok()).filter(is_nameless);
         let ids: Vec<&str> = items.filter_map(|item| item.id.as_deref()).collect();
         let stored = match pass == ImportPass::First && *file.def != SETTINGS && !ids.is_empty() {
@@ -360,7 +361,7 @@ impl<'a> Import<'a> {
     fn dry_run_row(
         &mut self,
         from: &mut FromFile<'_>,
-        mut item: Item,
+        mut item: RecordToSend,
         pass: ImportPass,
     ) -> Result<(), String> {
         if *from.def == SETTINGS {
@@ -407,7 +408,7 @@ impl<'a> Import<'a> {
         line: u64,
         read: &Document,
         pass: ImportPass,
-    ) -> Option<Item> {
+    ) -> Option<RecordToSend> {
         let (mut sent, mut refers_to_own) = (Document::default(), false);
         for (name, value) in read.iter().filter(|(name, _)| *name != "_id") {
             let field = def.field(name);
@@ -423,7 +424,7 @@ impl<'a> Import<'a> {
             }
         }
         let id = read.text("_id").map(|id| id.into_owned());
-        (pass == ImportPass::First || refers_to_own).then_some(Item { line, id, sent })
+        (pass == ImportPass::First || refers_to_own).then_some(RecordToSend { line, id, sent })
     }
 
     fn reject(&mut self, file: &mut FromFile<'_>, line: u64, reason: String) {
@@ -446,7 +447,7 @@ impl<'a> Import<'a> {
         if self.dry_run.is_some() {
             return self.dry_run_rows(file, batch, pass).await;
         }
-        let items: Vec<&Item> = batch.iter().filter_map(|row| row.as_ref().ok()).collect();
+        let items: Vec<&RecordToSend> = batch.iter().filter_map(|row| row.as_ref().ok()).collect();
         let sent = match items.is_empty() {
             true => Vec::new(),
             false if *file.def == SETTINGS => self.send_settings(file, &items).await?,
@@ -462,7 +463,7 @@ impl<'a> Import<'a> {
                         self.known.insert(known, id);
                     }
                 }
-                Ok((Some(Err(reason)), Item { line, .. })) | Err((line, reason)) => {
+                Ok((Some(Err(reason)), RecordToSend { line, .. })) | Err((line, reason)) => {
                     self.reject(file, line, reason);
                 }
                 Ok((None, _)) => return Err("the response is not from svctrack".to_owned()),
@@ -475,7 +476,7 @@ impl<'a> Import<'a> {
     async fn send_rows(
         &self,
         file: &mut FromFile<'_>,
-        items: &[&Item],
+        items: &[&RecordToSend],
         pass: ImportPass,
     ) -> Result<Vec<Result<String, String>>, String> {
         let lines = items.iter().map(|item| match pass {
@@ -511,7 +512,7 @@ impl<'a> Import<'a> {
     async fn send_settings(
         &self,
         file: &mut FromFile<'_>,
-        items: &[&Item],
+        items: &[&RecordToSend],
     ) -> Result<Vec<Result<String, String>>, String> {
         let path = format!("/{}", SETTINGS.path);
         let version = |settings: &Value| settings.get(VERSION).cloned();
@@ -562,7 +563,7 @@ fn reference_key(def: &ResourceDef, sent: &Document) -> Option<String> {
 }
 
 /// A record with an id.
-fn with_id(item: &Item, id: Option<&str>) -> Document {
+fn with_id(item: &RecordToSend, id: Option<&str>) -> Document {
     let mut sent = item.sent.clone();
     if let Some(id) = id {
         sent.set("_id", Json::string(id));

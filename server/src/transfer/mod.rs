@@ -18,5 +18,5 @@ pub use self::{
         try_out,
     },
     import_counts::ImportCounts,
-    order::{everything, resource_named},
+    order::{exported_resources, resource_named},
 };

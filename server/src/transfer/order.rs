@@ -8,7 +8,7 @@ use svctrack_core::{
 };
 
 /// All resources of an export: settings, and each resource after those that it refers to.
-pub fn everything() -> Vec<&'static ResourceDef> {
+pub fn exported_resources() -> Vec<&'static ResourceDef> {
     let mut waiting: Vec<_> = REGISTRY.to_vec();
     let mut ordered = vec![&SETTINGS];
     while !waiting.is_empty() {
@@ -27,7 +27,7 @@ pub fn everything() -> Vec<&'static ResourceDef> {
 /// # Errors
 /// A message with the known names.
 pub fn resource_named(name: &str) -> Result<&'static ResourceDef, String> {
-    let all = everything();
+    let all = exported_resources();
     let found = all.iter().copied().find(|def| def.path == name);
     found.ok_or_else(|| {
         let names: Vec<_> = all.iter().map(|def| def.path).collect();
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_resource_comes_behind_those_that_it_refers_to() {
-        let all = everything();
+        let all = exported_resources();
         assert_eq!(all.len(), REGISTRY.len() + 1);
         for (at, def) in all.iter().enumerate() {
             for name in referred(def).filter(|name| *name != def.name) {

@@ -39,7 +39,7 @@ impl Health {
 
 /// The progress of a scrub, which reads all that is stored.
 #[derive(Clone, Debug, Default)]
-pub struct Scrub {
+pub struct ScrubProgress {
     /// Tables that have been read completely.
     pub(crate) tables: usize,
     /// The last key that was read of the next table.

@@ -109,7 +109,7 @@ pub use self::{
     calls::IdempotentOutcome,
     clock::{Clock, SystemClock, WRONG_CLOCK, is_too_late},
     error::StoreError,
-    health::{Health, Scrub, ScrubReport, StoreStatus, as_text},
+    health::{Health, ScrubProgress, ScrubReport, StoreStatus, as_text},
     identity::{
         Actor, CommandOrigin, KnownTenant, KnownToken, RateLimits, Tenant, TenantRecord,
         TenantState, TokenDigest, TokenRecord,
@@ -117,11 +117,11 @@ pub use self::{
     log_query::LogQuery,
     manifest::{BackupHead, Manifest, StoreId, TableSum},
     metrics::StoreMetrics,
-    page::{Digest, Page, PageOptions, PageStart, RecordStream, Rewrite},
+    page::{JsonRewrite, Page, PageDigest, PageOptions, PageStart, RecordStream},
     parked_today::ParkedToday,
     precondition::{Precondition, id_in_tag},
     reply::{AutoRenewal, RecordResponse, Reply, Tracked, Upserted},
-    response_memory::{Room, RoomBudget, UNCOUNTED_BYTES},
+    response_memory::{ResponseMemory, ResponseMemoryBudget, UNCOUNTED_BYTES},
     revenue::{NewClosing, ReportJob, WriteReport, WrittenReport},
     rows::archive::{ArchiveError, check_archive, read_head},
     times::{ClockState, MAX_DRIFT_MS},
@@ -558,7 +558,7 @@ pub trait Store: Send + Sync {
     fn table_rows(&self) -> BoxFuture<'_, Result<Vec<(&'static str, u64)>, StoreError>>;
 
     /// Continues a scrub by a limited number of rows.
-    fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>>;
+    fn scrub(&self, from: ScrubProgress) -> BoxFuture<'_, Result<ScrubProgress, StoreError>>;
 
     /// Writes a backup, a snapshot of all data, to a file. The file is complete and on disk when this returns.
     fn back_up(&self, to: BackupFile) -> BoxFuture<'_, Result<(File, Manifest), StoreError>>;

@@ -12,7 +12,7 @@ const BATCHES: &[u64] = &[1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000];
 
 /// Metrics of a store while it runs.
 #[derive(Debug)]
-pub(crate) struct Measures {
+pub(crate) struct MetricsRecorder {
     /// Commands, and rows, that shared a commit.
     pub(crate) batch_commands: Histogram,
     pub(crate) batch_rows: Histogram,
@@ -21,7 +21,7 @@ pub(crate) struct Measures {
     issues: Mutex<BTreeMap<&'static str, u64>>,
 }
 
-impl Default for Measures {
+impl Default for MetricsRecorder {
     fn default() -> Self {
         Self {
             batch_commands: Histogram::new(BATCHES),
@@ -32,7 +32,7 @@ impl Default for Measures {
     }
 }
 
-impl Measures {
+impl MetricsRecorder {
     /// Counts integration issues that were stored, by code.
     pub(crate) fn count_issues(&self, found: impl IntoIterator<Item = (&'static str, u64)>) {
         let mut found = found.into_iter().peekable();

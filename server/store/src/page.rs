@@ -13,19 +13,19 @@ use svctrack_core::value::ObjectId;
 
 use super::{
     StoreError,
-    response_memory::{Room, RoomBudget},
+    response_memory::{ResponseMemory, ResponseMemoryBudget},
 };
 
 /// Conversion of a record's JSON to the text that is sent.
-pub type Rewrite = Arc<dyn Fn(String) -> Result<String, StoreError> + Send + Sync>;
+pub type JsonRewrite = Arc<dyn Fn(String) -> Result<String, StoreError> + Send + Sync>;
 
 /// Format of a page, and the budget that it uses.
 #[derive(Clone, Default)]
 pub struct PageOptions {
-    /// Source of room for the page.
-    pub room: RoomBudget,
+    /// Budget from which the page reserves its memory.
+    pub room: ResponseMemoryBudget,
     /// Conversion of each record.
-    pub rewrite: Option<Rewrite>,
+    pub rewrite: Option<JsonRewrite>,
 }
 
 impl PageOptions {
@@ -52,7 +52,7 @@ pub struct Page {
     /// Stream of the records that are read later.
     pub later: Option<RecordStream>,
     /// Digest of all records.
-    pub digest: Digest,
+    pub digest: PageDigest,
     /// Beginning of the next page, if there is one.
     pub next: Option<PageStart>,
     /// Total number of records, where it is requested (R50).
@@ -60,12 +60,12 @@ pub struct Page {
     /// Number of all parked events, for the report of integration issues.
     pub parked: Option<u64>,
     /// Room that the page takes.
-    pub room: Room,
+    pub room: ResponseMemory,
 }
 
 impl Page {
     /// A page without records yet.
-    pub fn empty(room: &RoomBudget, total: Option<u64>) -> Self {
+    pub fn empty(room: &ResponseMemoryBudget, total: Option<u64>) -> Self {
         Self { total, room: room.empty(), ..Self::default() }
     }
 
@@ -109,7 +109,7 @@ impl fmt::Debug for Page {
 
 /// Hash over the records of a page, for its ETag.
 #[derive(Clone)]
-pub struct Digest {
+pub struct PageDigest {
     /// Number of the page's records.
     pub records: usize,
     /// Bytes of the records.
@@ -119,13 +119,13 @@ pub struct Digest {
     hasher: FoldHasher<'static>,
 }
 
-impl Default for Digest {
+impl Default for PageDigest {
     fn default() -> Self {
         Self { records: 0, bytes: 0, longest: 0, hasher: FixedState::default().build_hasher() }
     }
 }
 
-impl Digest {
+impl PageDigest {
     /// Adds a record. Where it is returned as it is stored, the checksum of its stored state replaces the hash of its
     /// text: that takes a tenth of the time of a list.
     pub(crate) fn add(&mut self, text: &str, checksum: Option<u32>) {

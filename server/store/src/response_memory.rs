@@ -12,34 +12,34 @@ use super::{
 
 /// Largest response, in bytes, that takes no room: a connection has one of them, and most are sent at once.
 pub const UNCOUNTED_BYTES: usize = 64 * 1024;
-/// Step in which room is reserved, in bytes, so that it is not requested with each record.
+/// Step in which memory is reserved, in bytes, so that it is not requested with each record.
 const STEP_BYTES: usize = 64 * 1024;
 
-/// The memory budget from which a response takes room. Without a tenant there is no limit.
+/// The memory budget of a tenant's responses. Without a tenant there is no limit.
 #[derive(Clone, Default)]
-pub struct RoomBudget(Option<(Arc<Shares<TenantId>>, TenantId)>);
+pub struct ResponseMemoryBudget(Option<(Arc<Shares<TenantId>>, TenantId)>);
 
-impl RoomBudget {
-    /// Room of a tenant in shared memory.
+impl ResponseMemoryBudget {
+    /// Budget of a tenant, as a share of memory for all tenants.
     pub fn tenant(shares: Arc<Shares<TenantId>>, tenant: TenantId) -> Self {
         Self(Some((shares, tenant)))
     }
 
-    /// Room without any memory yet.
-    pub(crate) fn empty(&self) -> Room {
-        Room { of: self.clone(), bytes: 0, share: None }
+    /// A reservation of no bytes yet.
+    pub(crate) fn empty(&self) -> ResponseMemory {
+        ResponseMemory { of: self.clone(), bytes: 0, share: None }
     }
 }
 
 /// Memory that a response has reserved, until it is dropped.
 #[derive(Default)]
-pub struct Room {
-    of: RoomBudget,
+pub struct ResponseMemory {
+    of: ResponseMemoryBudget,
     bytes: usize,
     share: Option<Share<TenantId>>,
 }
 
-impl Room {
+impl ResponseMemory {
     /// Reserves further bytes.
     ///
     /// # Errors
@@ -84,9 +84,10 @@ mod tests {
     #[test]
     fn room_is_reserved_in_steps_for_what_is_not_small() {
         let shares = Shares::new(8 * STEP_BYTES);
-        let room_of =
-            |tenant| RoomBudget::tenant(shares.clone(), TenantId::from_bytes([tenant; 16]));
-        let taken = |room: &Room| room.share.as_ref().map_or(0, Share::amount);
+        let room_of = |tenant| {
+            ResponseMemoryBudget::tenant(shares.clone(), TenantId::from_bytes([tenant; 16]))
+        };
+        let taken = |room: &ResponseMemory| room.share.as_ref().map_or(0, Share::amount);
         let mut room = room_of(1).empty();
         for (bytes, steps) in [(UNCOUNTED_BYTES, 0), (1, 2), (STEP_BYTES - 1, 2), (1, 3)] {
             room.take(bytes).unwrap();
@@ -99,6 +100,6 @@ mod tests {
         assert_eq!(taken(&room), STEP_BYTES);
         drop((room, other));
         assert!(room_of(3).empty().take(4 * STEP_BYTES).is_ok());
-        assert!(RoomBudget::default().empty().take(usize::MAX).is_ok());
+        assert!(ResponseMemoryBudget::default().empty().take(usize::MAX).is_ok());
     }
 }

@@ -9,7 +9,8 @@ use svctrack_core::{
     schema::ListQuery,
     tracking::{activity::ActivityQuery, bulk, pipeline, realtime},
     value::{
-        Day, Document, Number, NumberPlace, ObjectId, RecordRef, TenantId, Timestamp, Zone, email,
+        Day, Document, Number, NumberSortKey, ObjectId, RecordRef, TenantId, Timestamp, Zone,
+        email,
         html::plain_text,
         json_reader::parse_stored,
         json_rows::{Envelope, JsonRow, JsonRows},
@@ -41,9 +42,9 @@ pub(super) fn check_json(input: &[u8]) -> bool {
         assert_eq!(document.get(name), Some(value), "{name}");
         if let Some(number) = value.as_number_text() {
             // However it is written.
-            let place = NumberPlace::from_text(number);
+            let place = NumberSortKey::from_text(number);
             if !number.contains(['e', 'E']) {
-                assert_eq!(NumberPlace::from_text(&format!("{number}e0")), place);
+                assert_eq!(NumberSortKey::from_text(&format!("{number}e0")), place);
             }
             check_number(number);
         }

@@ -17,7 +17,7 @@ use svctrack_tests::{
     process::{PATIENCE, Server},
     site::{Page, Site},
 };
-use svctrack_web::{Addresses, Loads, snippet};
+use svctrack_web::{Addresses, SnippetScript, snippet};
 
 /// Which engine makes the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,7 +207,7 @@ fn page(site: &Site, scenario: &Scenario, engine: Engine) -> Page {
         }
         _ => "",
     };
-    let snippet = snippet(&Addresses::new(&site.base), TENANT, Loads::Newest)
+    let snippet = snippet(&Addresses::new(&site.base), TENANT, SnippetScript::Newest)
         .replace("<script>", "<script nonce=watch>");
     let html = format!(
         "<!doctype html><html><head>{WATCH}{plain}{}{snippet}<script nonce=watch>svctrack.init({{debug: true}});{}</script>\

@@ -14,7 +14,7 @@ use svctrack_tests::{
     docs,
     process::{PATIENCE, Server},
 };
-use svctrack_web::{Addresses, Loads, snippet};
+use svctrack_web::{Addresses, SnippetScript, snippet};
 
 /// The activities, once there are as many as expected.
 async fn activities(server: &Server, count: usize) -> Vec<Value> {
@@ -92,7 +92,7 @@ async fn calls_made_before_the_script_is_there_arrive_in_order_with_their_time()
     let server = Server::start_with_acme(folder.path(), &token).await;
     let browser = Browser::start().await;
     // A page of another origin, with nothing but the snippet and four calls.
-    let snippet = snippet(&Addresses::new(&server.base), TENANT, Loads::Newest);
+    let snippet = snippet(&Addresses::new(&server.base), TENANT, SnippetScript::Newest);
     let page = format!(
         "<!doctype html><head>{snippet}<script>svctrack.identify('8', {{companyExternalId: 'acme'}});\
          const later = () => {{ const now = Date.now(); while (Date.now() < now + 5); }};\
@@ -131,7 +131,7 @@ async fn the_calls_and_options_that_the_docs_show_work_in_a_page() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start_with_acme(folder.path(), &Token::generate().unwrap()).await;
     let browser = Browser::start().await;
-    let snippet = snippet(&Addresses::new(&server.base), TENANT, Loads::Newest);
+    let snippet = snippet(&Addresses::new(&server.base), TENANT, SnippetScript::Newest);
     let (before, _) = snippet.rsplit_once("svctrack.load(").unwrap();
     let load = shown("js", "svctrack.load(", &server);
     let calls = shown("html", "svctrack.identify(", &server);

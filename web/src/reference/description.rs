@@ -32,14 +32,14 @@ pub(super) struct Tag {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Components {
-    pub(super) security_schemes: BTreeMap<String, Described>,
-    pub(super) headers: BTreeMap<String, Described>,
+    pub(super) security_schemes: BTreeMap<String, WithDescription>,
+    pub(super) headers: BTreeMap<String, WithDescription>,
     pub(super) responses: BTreeMap<String, Response>,
     pub(super) schemas: BTreeMap<String, Schema>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Described {
+pub(super) struct WithDescription {
     pub(super) description: String,
 }
 

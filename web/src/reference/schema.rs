@@ -13,42 +13,42 @@ const MIN_POWER: f64 = 1e6;
 
 /// A piece of a type in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum TypeWord {
     Text(String),
     Code(String),
     /// An object, by its name.
     Object(String),
 }
 
-fn text(text: impl Into<String>) -> Word {
-    Word::Text(text.into())
+fn text(text: impl Into<String>) -> TypeWord {
+    TypeWord::Text(text.into())
 }
 
 /// The type of a value, such as "array of Product, 1 to 10 items".
-pub(super) fn type_words(schema: &Schema, objects: &Objects<'_>) -> Vec<Word> {
+pub(super) fn type_words(schema: &Schema, objects: &Objects<'_>) -> Vec<TypeWord> {
     let mut words = plain_type(schema, objects);
     for limit in limits(schema) {
         words.push(text(format!(", {limit}")));
     }
     if let Some(default) = &schema.default {
-        words.extend([text(", default "), Word::Code(code(default))]);
+        words.extend([text(", default "), TypeWord::Code(code(default))]);
     }
     words
 }
 
-fn plain_type(schema: &Schema, objects: &Objects<'_>) -> Vec<Word> {
+fn plain_type(schema: &Schema, objects: &Objects<'_>) -> Vec<TypeWord> {
     if let Some(reference) = &schema.reference {
         let (name, _) = objects.form(name_of(reference));
-        return vec![Word::Object(name.to_owned())];
+        return vec![TypeWord::Object(name.to_owned())];
     }
     if let Some(constant) = &schema.constant {
-        return vec![Word::Code(code(constant))];
+        return vec![TypeWord::Code(code(constant))];
     }
     if !schema.any_of.is_empty() {
         return joined(schema.any_of.iter().map(|schema| type_words(schema, objects)), " or ");
     }
     let kinds = schema.kind.all();
-    let mut kinds: Vec<Vec<Word>> = kinds
+    let mut kinds: Vec<Vec<TypeWord>> = kinds
         .iter()
         .filter(|kind| *kind != "null" || kinds.len() == 1)
         .map(|kind| of_kind(kind, schema, objects))
@@ -63,9 +63,9 @@ fn plain_type(schema: &Schema, objects: &Objects<'_>) -> Vec<Word> {
     }
 }
 
-fn of_kind(kind: &str, schema: &Schema, objects: &Objects<'_>) -> Vec<Word> {
+fn of_kind(kind: &str, schema: &Schema, objects: &Objects<'_>) -> Vec<TypeWord> {
     let values = schema.values.iter().filter(|value| !value.is_null());
-    let values: Vec<_> = values.map(|value| vec![Word::Code(code(value))]).collect();
+    let values: Vec<_> = values.map(|value| vec![TypeWord::Code(code(value))]).collect();
     match (kind, &schema.items, &schema.format) {
         ("array", Some(items), _) => {
             let mut words = vec![text("array of ")];
@@ -78,7 +78,7 @@ fn of_kind(kind: &str, schema: &Schema, objects: &Objects<'_>) -> Vec<Word> {
     }
 }
 
-fn joined(all: impl Iterator<Item = Vec<Word>>, between: &str) -> Vec<Word> {
+fn joined(all: impl Iterator<Item = Vec<TypeWord>>, between: &str) -> Vec<TypeWord> {
     let mut words = Vec::new();
     for some in all {
         if !words.is_empty() {
@@ -123,7 +123,7 @@ fn number(number: &Number) -> String {
     format!("{sign}10^{}", digits.len() - 1)
 }
 
-/// The objects that bodies are made of, each with its forms.
+/// The objects that bodies consist of, each with its variants.
 pub(super) struct Objects<'d> {
     schemas: &'d BTreeMap<String, Schema>,
 }
@@ -138,8 +138,8 @@ pub(super) struct Member<'d> {
     pub(super) is_required: bool,
 }
 
-/// A form of an object in a request.
-pub(super) struct Form<'d> {
+/// Variant of an object in a request.
+pub(super) struct ObjectForm<'d> {
     pub(super) is_without_read_only: bool,
     pub(super) is_all_optional: bool,
     /// Members that are read-only elsewhere.
@@ -171,14 +171,14 @@ impl<'d> Objects<'d> {
     }
 
     /// How a form differs from its object.
-    pub(super) fn form_of(&self, name: &str) -> Option<Form<'d>> {
+    pub(super) fn form_of(&self, name: &str) -> Option<ObjectForm<'d>> {
         let (base, form) = self.form(name);
         form.filter(|form| *form != "ListItem")?;
         let (base, sent) = (self.schemas.get(base)?, self.schemas.get(name)?);
         let is_read_only =
             |name: &str| base.properties.get(name).is_some_and(|member| member.read_only);
         let additional = sent.properties.iter().filter(|(name, _)| is_read_only(name));
-        Some(Form {
+        Some(ObjectForm {
             is_without_read_only: base.properties.keys().any(|name| is_read_only(name)),
             is_all_optional: sent.required.is_empty(),
             additional: additional

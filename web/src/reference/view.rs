@@ -8,7 +8,7 @@ use super::{
     command::{command, written},
     description::{Call, Content, Operation, Parameter, Response, name_of},
     rows::{ParameterRow, parameter_rows},
-    schema::{Objects, Word, type_words},
+    schema::{Objects, TypeWord, type_words},
 };
 
 /// The longest response that is shown without a click, in lines.
@@ -70,13 +70,13 @@ fn heading<'h>(id: &'h str, text: &'h str) -> impl Renderable + 'h {
     }
 }
 
-fn words<'w>(words: &'w [Word], context: &'w Context<'_>) -> impl Renderable + 'w {
+fn words<'w>(words: &'w [TypeWord], context: &'w Context<'_>) -> impl Renderable + 'w {
     maud! {
         @for word in words {
             @match word {
-                Word::Text(text) => { (text) }
-                Word::Code(code) => { code { (code) } }
-                Word::Object(name) => { a href=(context.address(name)) { (name) } }
+                TypeWord::Text(text) => { (text) }
+                TypeWord::Code(code) => { code { (code) } }
+                TypeWord::Object(name) => { a href=(context.address(name)) { (name) } }
             }
         }
     }

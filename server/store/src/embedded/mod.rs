@@ -42,9 +42,9 @@ pub use self::{
         storage,
     },
     maintenance::{
-        compact::{Compacted, compact},
+        compact::{CompactionResult, compact},
         restore::{RestoreError, restore},
-        verify::{Corruption, Verified, verify, verify_file},
+        verify::{Corruption, VerifyReport, verify, verify_file},
     },
 };
 use self::{
@@ -59,21 +59,21 @@ use self::{
     runtime::{
         group_commit::{Writer, WriterState},
         held_snapshots::HeldSnapshots,
-        shared::{Recovery, Shared},
+        shared::{Recovery, SharedState},
         streamed_page,
     },
     tables::snapshot::RedbSnapshot,
 };
 use super::{
     ActivityBatch, Actor, BackupFile, Clock, Command, DryRunState, Health, KnownTenant, KnownToken,
-    LogQuery, Manifest, Page, PageOptions, PersonData, RecordResponse, Reply, ReportJob, Scrub,
-    ScrubReport, Store, StoreError, StoreId, StoreMetrics, StoreStatus, Tenant, TenantRecord,
-    TokenRecord, Upserts, WrittenReport,
-    metrics::Measures,
+    LogQuery, Manifest, Page, PageOptions, PersonData, RecordResponse, Reply, ReportJob,
+    ScrubProgress, ScrubReport, Store, StoreError, StoreId, StoreMetrics, StoreStatus, Tenant,
+    TenantRecord, TokenRecord, Upserts, WrittenReport,
+    metrics::MetricsRecorder,
     queueing::{
         batch::BulkThrottle,
         listeners::Listeners,
-        queue::{Job, Queues},
+        queue::{QueuedCommand, Queues},
         read_permits::ReadPermits,
         replays::ReplayQueue,
         sequence::Sequence,
@@ -109,7 +109,7 @@ const MAX_POINT_READS_OF_TENANT: usize = 12;
 
 /// The embedded store: one file, one writer, any number of readers.
 pub struct Embedded {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     writer: Mutex<Option<JoinHandle<()>>>,
     /// Permits of point reads of data that is not in memory.
     points: ReadPermits,
@@ -171,7 +171,7 @@ impl Embedded {
         let (opened, ids, times) =
             open().inspect_err(|_: &OpenError| drop(store_file.forget_cached(&[EVERYTHING])))?;
         let stored = times.stored();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedState {
             id: ids.store(),
             store_file,
             cache_bytes,
@@ -189,7 +189,7 @@ impl Embedded {
             uses: TokenUses::default(),
             listeners: Listeners::default(),
             progress,
-            measures: Measures::default(),
+            measures: MetricsRecorder::default(),
             clock,
             times: Mutex::new(times),
         });
@@ -212,13 +212,14 @@ impl Embedded {
     }
 
     /// Runs a read that may take some time on another thread, when it gets a permit.
-    async fn read_apart<T: Send + 'static>(
+    async fn read_with_permit<T: Send + 'static>(
         &self,
         turns: &ReadPermits,
         tenant: TenantId,
         read: impl Fn(&RedbSnapshot) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.apart(turns, tenant, move |shared| shared.read(|snapshot| read(snapshot))).await
+        self.run_with_permit(turns, tenant, move |shared| shared.read(|snapshot| read(snapshot)))
+            .await
     }
 
     /// Runs a read that ends at once on this thread; where the disk is needed, on another one.
@@ -229,26 +230,26 @@ impl Embedded {
     ) -> BoxFuture<'_, Result<T, StoreError>> {
         match self.shared.read_at_once(&read) {
             Some(done) => std::future::ready(done).boxed(),
-            None => self.read_point_apart(tenant, read),
+            None => self.read_point_with_permit(tenant, read),
         }
     }
 
-    fn read_point_apart<T: Send + 'static>(
+    fn read_point_with_permit<T: Send + 'static>(
         &self,
         tenant: TenantId,
         read: impl Fn(&SharedSnapshot<RedbSnapshot>) -> Result<T, StoreError> + Send + 'static,
     ) -> BoxFuture<'_, Result<T, StoreError>> {
-        self.apart(&self.points, tenant, move |shared| shared.read_point(read)).boxed()
+        self.run_with_permit(&self.points, tenant, move |shared| shared.read_point(read)).boxed()
     }
 
     /// Runs work that may take some time on another thread, when it gets a permit.
-    async fn apart<T: Send + 'static>(
+    async fn run_with_permit<T: Send + 'static>(
         &self,
         turns: &ReadPermits,
         tenant: TenantId,
-        work: impl FnOnce(&Shared) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&SharedState) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        apart(self.shared.clone(), turns, tenant, work).await
+        run_with_permit(self.shared.clone(), turns, tenant, work).await
     }
 
     /// Waits for the writer to end; returns whether it has, which it does not where the disk does not respond.
@@ -284,11 +285,11 @@ fn resume(
 
 /// Runs work that may take some time on another thread, when it gets a permit. Where the disk does not respond, the
 /// permit is held until it does.
-async fn apart<T: Send + 'static>(
-    shared: Arc<Shared>,
+async fn run_with_permit<T: Send + 'static>(
+    shared: Arc<SharedState>,
     turns: &ReadPermits,
     tenant: TenantId,
-    work: impl FnOnce(&Shared) -> Result<T, StoreError> + Send + 'static,
+    work: impl FnOnce(&SharedState) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     let progress = shared.progress.clone();
     let done = async {
@@ -314,7 +315,7 @@ fn about(error: StoreError, reference: &RecordRef) -> StoreError {
 
 impl Store for Embedded {
     fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>> {
-        let (job, replied) = Job::new(actor, command);
+        let (job, replied) = QueuedCommand::new(actor, command);
         let pushed = self.shared.push(job);
         async move {
             pushed?;
@@ -332,14 +333,14 @@ impl Store for Embedded {
         upserts: Upserts,
     ) -> BoxFuture<'_, Result<(DryRunState, Vec<UpsertOutcome>), StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
-        let work = move |shared: &Shared| {
+        let work = move |shared: &SharedState| {
             let mut dry_run = dry_run;
             let outcomes = shared.read_once(|snapshot| {
                 dry_run::dry_run(snapshot, tenant, &mut dry_run, &upserts, now)
             });
             Ok((dry_run, outcomes?))
         };
-        self.apart(&self.short, tenant, work).boxed()
+        self.run_with_permit(&self.short, tenant, work).boxed()
     }
 
     fn record(
@@ -364,8 +365,10 @@ impl Store for Embedded {
             read::record(&moment.tables, tenant, def, &reference, now)
         };
         let found = match def.needs_scan {
-            true => self.apart(&self.short, tenant, |shared| shared.read_point(read)).boxed(),
-            false => self.read_point_apart(tenant, read),
+            true => {
+                self.run_with_permit(&self.short, tenant, |shared| shared.read_point(read)).boxed()
+            }
+            false => self.read_point_with_permit(tenant, read),
         };
         found.map_err(move |error| about(error, &asked)).boxed()
     }
@@ -383,14 +386,14 @@ impl Store for Embedded {
         let asked = ListRequest { tenant, def, query, now, page_options };
         async move {
             let wanted = asked.clone();
-            let read = move |shared: &Shared| {
+            let read = move |shared: &SharedState| {
                 shared.read(|moment| {
                     let (page, ids) = list::list(&**moment, &wanted, &spare)?;
                     Ok((page, ids, moment.clone()))
                 })
             };
             let written = self.shared.progress.written_bytes();
-            let (page, ids, moment) = self.apart(turns, tenant, read).await?;
+            let (page, ids, moment) = self.run_with_permit(turns, tenant, read).await?;
             if ids.is_empty() {
                 return Ok(page);
             }
@@ -411,7 +414,7 @@ impl Store for Embedded {
         let turns = self.turns_of(logs::is_short(&query));
         let read =
             move |snapshot: &RedbSnapshot| logs::list(snapshot, tenant, &query, &page_options);
-        self.read_apart(turns, tenant, read).boxed()
+        self.read_with_permit(turns, tenant, read).boxed()
     }
 
     fn activities_since(
@@ -421,7 +424,7 @@ impl Store for Embedded {
     ) -> BoxFuture<'_, Result<ActivityBatch, StoreError>> {
         let tenant = tenant.id();
         let read = move |snapshot: &RedbSnapshot| read::activities_since(snapshot, tenant, &query);
-        self.read_apart(&self.short, tenant, read).boxed()
+        self.read_with_permit(&self.short, tenant, read).boxed()
     }
 
     fn commits(&self, tenant: &Tenant) -> watch::Receiver<u64> {
@@ -438,7 +441,7 @@ impl Store for Embedded {
         let request = ReportContext { tenant, version: self.shared.latest.version(tenant), now };
         let read =
             move |snapshot: &RedbSnapshot| revenue::revenue(&ledgers, snapshot, request, &job);
-        self.read_apart(&self.scans, tenant, read).boxed()
+        self.read_with_permit(&self.scans, tenant, read).boxed()
     }
 
     fn person_data(
@@ -452,7 +455,7 @@ impl Store for Embedded {
         let read = move |snapshot: &RedbSnapshot| {
             person_data::read_page(snapshot, tenant, &person, part, after, now)
         };
-        self.read_apart(&self.short, tenant, read).boxed()
+        self.read_with_permit(&self.short, tenant, read).boxed()
     }
 
     fn has_tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<bool, StoreError>> {
@@ -475,7 +478,7 @@ impl Store for Embedded {
 
     fn tenants(&self, limit: usize) -> BoxFuture<'_, Result<Vec<TenantRecord>, StoreError>> {
         let read = move |snapshot: &RedbSnapshot| tenants::list(snapshot, limit);
-        self.read_apart(&self.short, Tenant::OPERATOR.id(), read).boxed()
+        self.read_with_permit(&self.short, Tenant::OPERATOR.id(), read).boxed()
     }
 
     fn token(&self, id: &str) -> BoxFuture<'_, Result<Option<Arc<KnownToken>>, StoreError>> {
@@ -483,7 +486,7 @@ impl Store for Embedded {
             return std::future::ready(found).boxed();
         }
         let id = id.to_owned();
-        self.read_point_apart(Tenant::OPERATOR.id(), move |moment| moment.token(&id))
+        self.read_point_with_permit(Tenant::OPERATOR.id(), move |moment| moment.token(&id))
     }
 
     fn tokens(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<TokenRecord>, StoreError>> {
@@ -493,13 +496,13 @@ impl Store for Embedded {
             self.shared.uses.show(&mut tokens);
             tokens
         };
-        self.read_apart(&self.short, tenant, read).map_ok(shown).boxed()
+        self.read_with_permit(&self.short, tenant, read).map_ok(shown).boxed()
     }
 
     fn closings(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<ListedMonth>, StoreError>> {
         let tenant = tenant.id();
         let read = move |snapshot: &RedbSnapshot| closings::listed(snapshot, tenant);
-        self.read_apart(&self.short, tenant, read).boxed()
+        self.read_with_permit(&self.short, tenant, read).boxed()
     }
 
     fn note_token_use(&self, token: &TokenRecord, now: Timestamp) {
@@ -528,15 +531,15 @@ impl Store for Embedded {
     }
 
     fn table_rows(&self) -> BoxFuture<'_, Result<Vec<(&'static str, u64)>, StoreError>> {
-        self.read_apart(&self.short, Tenant::OPERATOR.id(), read::table_rows).boxed()
+        self.read_with_permit(&self.short, Tenant::OPERATOR.id(), read::table_rows).boxed()
     }
 
-    fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>> {
+    fn scrub(&self, from: ScrubProgress) -> BoxFuture<'_, Result<ScrubProgress, StoreError>> {
         async move {
             let step = move |snapshot: &RedbSnapshot| scrub::step(snapshot, from.clone());
-            let scrub = self.read_apart(&self.short, Tenant::OPERATOR.id(), step).await?;
+            let scrub = self.read_with_permit(&self.short, Tenant::OPERATOR.id(), step).await?;
             if scrub.is_over {
-                let Scrub { rows, damaged, .. } = scrub;
+                let ScrubProgress { rows, damaged, .. } = scrub;
                 let at = self.shared.clock.now();
                 *self.shared.checked() = Some(ScrubReport { at, rows, damaged });
             }
@@ -546,7 +549,7 @@ impl Store for Embedded {
     }
 
     fn back_up(&self, to: BackupFile) -> BoxFuture<'_, Result<(File, Manifest), StoreError>> {
-        let work = move |shared: &Shared| {
+        let work = move |shared: &SharedState| {
             let (file, sequence) = match to {
                 BackupFile::Given { file, sequence } => (file, Some(sequence)),
                 BackupFile::Unnamed => {
@@ -556,7 +559,7 @@ impl Store for Embedded {
             let manifest = shared.back_up(&file, sequence)?;
             Ok((file, manifest))
         };
-        self.apart(&self.backups, Tenant::OPERATOR.id(), work).boxed()
+        self.run_with_permit(&self.backups, Tenant::OPERATOR.id(), work).boxed()
     }
 
     fn close(&self) -> bool {

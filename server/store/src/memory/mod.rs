@@ -28,11 +28,11 @@ use self::state::MemoryState;
 use crate::*;
 use crate::{
     corruption::contained,
-    metrics::Measures,
+    metrics::MetricsRecorder,
     queueing::{
         commit_scope::scope_of,
         listeners::Listeners,
-        queue::{Job, Queues},
+        queue::{QueuedCommand, Queues},
         read_permits::ReadPermits,
         replays::ReplayQueue,
         sequence::Sequence,
@@ -68,7 +68,7 @@ pub struct Memory {
     times: Mutex<Times>,
     scrubbed: Mutex<Option<ScrubReport>>,
     faults: Faults,
-    measures: Measures,
+    measures: MetricsRecorder,
 }
 
 /// State that lasts from one transaction to the next.
@@ -115,7 +115,7 @@ impl Memory {
             times: Mutex::new(times),
             scrubbed: Mutex::default(),
             faults,
-            measures: Measures::default(),
+            measures: MetricsRecorder::default(),
         })
     }
 
@@ -141,7 +141,7 @@ impl Memory {
     fn transact(
         &self,
         writer: &mut MemoryWriter,
-        job: &mut Job,
+        job: &mut QueuedCommand,
     ) -> Result<Result<Reply, StoreError>, StoreError> {
         let MemoryWriter { sequence, known, replays } = writer;
         let before = self.latest.snapshot(closed)?;
@@ -187,7 +187,7 @@ impl Memory {
 
 impl Store for Memory {
     fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>> {
-        let (job, replied) = Job::new(actor, command);
+        let (job, replied) = QueuedCommand::new(actor, command);
         let pushed = self.queues.push(job);
         self.serve();
         let lost = |_| StoreError::Internal("the command was dropped".to_owned());
@@ -351,10 +351,10 @@ impl Store for Memory {
         self.read(|state| read::table_rows(&**state))
     }
 
-    fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>> {
+    fn scrub(&self, from: ScrubProgress) -> BoxFuture<'_, Result<ScrubProgress, StoreError>> {
         self.read(|state| {
             let scrub = scrub::step(&**state, from)?;
-            if let Scrub { rows, damaged, is_over: true, .. } = scrub {
+            if let ScrubProgress { rows, damaged, is_over: true, .. } = scrub {
                 *self.scrubbed.lock() = Some(ScrubReport { at: self.clock.now(), rows, damaged });
             }
             Ok(scrub)

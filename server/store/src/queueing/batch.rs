@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use svctrack_core::tracking::bulk::MAX_ROWS_PER_COMMIT;
 
-use super::queue::{CommandSize, Job, Queues};
+use super::queue::{CommandSize, QueuedCommand, Queues};
 use crate::StoreError;
 
 /// Number of rows, records or events, from which on a batch takes no more: a commit is spread over enough of them by
@@ -26,7 +26,7 @@ const NEXT_PART_WITHIN: Duration = Duration::from_millis(1);
 
 /// Commands that share a transaction.
 pub(crate) struct Batch {
-    pub(crate) jobs: Vec<Job>,
+    pub(crate) jobs: Vec<QueuedCommand>,
     /// Index of the command that is being carried out; the number of commands once all have been.
     pub(crate) at: usize,
     /// Whether commands that wait may still join.
@@ -37,12 +37,12 @@ pub(crate) struct Batch {
 
 impl Batch {
     /// A batch with a command that others may join.
-    pub(crate) fn open(first: Job) -> Self {
+    pub(crate) fn open(first: QueuedCommand) -> Self {
         Self { is_open: true, ..Self::closed(vec![first]) }
     }
 
     /// A batch of commands that no others may join.
-    pub(crate) fn closed(jobs: Vec<Job>) -> Self {
+    pub(crate) fn closed(jobs: Vec<QueuedCommand>) -> Self {
         Self { jobs, at: 0, is_open: false, is_careful: false }
     }
 
@@ -86,7 +86,7 @@ impl Default for BatchSize {
 }
 
 impl BatchSize {
-    pub(crate) fn add(&mut self, job: &Job) {
+    pub(crate) fn add(&mut self, job: &QueuedCommand) {
         let rows = job.command.rows();
         self.rows += rows;
         self.bytes += job.bytes;
@@ -121,7 +121,7 @@ pub(crate) struct BulkThrottle {
 impl BulkThrottle {
     /// Next command for a batch: single ones as long as there is room, then bulk. Every batch takes one bulk command,
     /// so that bulk continues however many single ones there are.
-    pub(crate) fn next(&mut self, load: &BatchSize, queues: &Queues) -> Option<Job> {
+    pub(crate) fn next(&mut self, load: &BatchSize, queues: &Queues) -> Option<QueuedCommand> {
         if load.has_single {
             self.single_at = Some(Instant::now());
         }
@@ -160,14 +160,14 @@ mod tests {
     use super::*;
     use crate::{Actor, Command, Tenant, Tracking};
 
-    fn track(events: usize) -> Job {
+    fn track(events: usize) -> QueuedCommand {
         let tenant = Tenant::assume_authorized(TenantId::from_bytes([1; 16]));
         let events = vec![Event::default(); events];
         let tracking = Tracking {
             is_part: events.len() > 1,
             ..Tracking::without_findings(events, Timestamp::MIN, Route::Bulk)
         };
-        Job::new(Actor::service(tenant), Command::Track(tracking)).0
+        QueuedCommand::new(Actor::service(tenant), Command::Track(tracking)).0
     }
 
     /// The rows of the commands that share a transaction with the first.
@@ -213,7 +213,7 @@ mod tests {
                 Timestamp::MIN,
                 Route::Realtime,
             );
-            load.add(&Job::new(track(1).actor, Command::Track(tracking)).0);
+            load.add(&QueuedCommand::new(track(1).actor, Command::Track(tracking)).0);
             load.since = Instant::now() + Duration::from_secs(60);
             assert_eq!(load.is_full(), is_full);
         }

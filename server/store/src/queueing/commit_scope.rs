@@ -2,11 +2,11 @@
 
 use svctrack_core::value::TenantId;
 
-use super::queue::Job;
+use super::queue::QueuedCommand;
 use crate::{Command, reads::versions::CommitScope};
 
 /// Data that these commands may have changed.
-pub(crate) fn scope_of<'j>(jobs: impl IntoIterator<Item = &'j Job>) -> CommitScope {
+pub(crate) fn scope_of<'j>(jobs: impl IntoIterator<Item = &'j QueuedCommand>) -> CommitScope {
     let mut tenants = Vec::new();
     let mut scope = CommitScope { tenants: None, is_events: true };
     let mut is_of_some = true;
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_commit_is_of_the_tenants_of_its_commands_or_of_any() {
-        let check = |jobs: &[Job], tenants: Option<&[TenantId]>, is_events: bool| {
+        let check = |jobs: &[QueuedCommand], tenants: Option<&[TenantId]>, is_events: bool| {
             let tenants = tenants.map(<[TenantId]>::to_vec);
             assert_eq!(scope_of(jobs), CommitScope { tenants, is_events });
         };

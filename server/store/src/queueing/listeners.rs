@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
 use tokio::sync::watch;
 
-use super::queue::Job;
+use super::queue::QueuedCommand;
 use crate::Command;
 
 /// Commits of each tenant with listeners, counted.
@@ -22,7 +22,7 @@ impl Listeners {
     }
 
     /// Wakes the listeners that have to check for activities after a commit.
-    pub(crate) fn wake<'j>(&self, jobs: impl IntoIterator<Item = &'j Job>) {
+    pub(crate) fn wake<'j>(&self, jobs: impl IntoIterator<Item = &'j QueuedCommand>) {
         let commits = self.0.lock();
         if commits.is_empty() {
             return;
@@ -39,7 +39,7 @@ impl Listeners {
 }
 
 /// Tenant whose listeners have to check: there may be new activities, or they may no longer listen.
-fn changed_tenant(job: &Job) -> Option<TenantId> {
+fn changed_tenant(job: &QueuedCommand) -> Option<TenantId> {
     changed(&job.command, job.actor.tenant.id())
 }
 
@@ -65,7 +65,7 @@ mod tests {
     fn those_of_the_tenant_that_changed_are_woken_and_no_others() {
         let listeners = Listeners::default();
         let (mut one, mut other) = (listeners.subscribe(ONE), listeners.subscribe(OTHER));
-        let mut woken = |job: Job| {
+        let mut woken = |job: QueuedCommand| {
             listeners.wake([&job]);
             [&mut one, &mut other].map(|commits| {
                 let is_woken = commits.has_changed().unwrap();

@@ -25,7 +25,7 @@ const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 
 /// A queued command, with the channel of its reply.
-pub(crate) struct Job {
+pub(crate) struct QueuedCommand {
     pub(crate) actor: Actor,
     pub(crate) command: Command,
     pub(crate) reply: oneshot::Sender<CommandResult>,
@@ -42,7 +42,7 @@ pub(crate) enum CommandSize {
     Bulk,
 }
 
-impl Job {
+impl QueuedCommand {
     /// A command, and the channel of its reply.
     pub(crate) fn new(actor: Actor, command: Command) -> (Self, oneshot::Receiver<CommandResult>) {
         let (reply, replied) = oneshot::channel();
@@ -60,19 +60,19 @@ impl Job {
     }
 }
 
-/// Queues of one size.
+/// Queues of commands of one size, by tenant.
 #[derive(Default)]
-struct Lane {
-    of_tenant: BTreeMap<TenantId, VecDeque<Job>>,
+struct TenantQueues {
+    of_tenant: BTreeMap<TenantId, VecDeque<QueuedCommand>>,
     turns: VecDeque<TenantId>,
     /// About how many bytes wait, of all tenants.
     bytes: usize,
 }
 
 #[derive(Default)]
-struct QueuedJobs {
-    single: Lane,
-    bulk: Lane,
+struct QueueState {
+    single: TenantQueues,
+    bulk: TenantQueues,
     closed: bool,
     writer_sleeps: bool,
     reopen: bool,
@@ -82,7 +82,7 @@ struct QueuedJobs {
 #[expect(clippy::large_enum_variant, reason = "a box would be one allocation more for each event")]
 pub(crate) enum WriterTask {
     /// Carry out a command, and further ones that wait.
-    Serve(Job),
+    Serve(QueuedCommand),
     /// Reopen the file, since a read found it failing.
     Reopen,
     /// Retry what is due.
@@ -92,12 +92,12 @@ pub(crate) enum WriterTask {
 /// The queues of all tenants.
 #[derive(Default)]
 pub(crate) struct Queues {
-    waiting: Mutex<QueuedJobs>,
+    waiting: Mutex<QueueState>,
     wake: Condvar,
 }
 
 impl Queues {
-    fn lock(&self) -> MutexGuard<'_, QueuedJobs> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.waiting.lock()
     }
 
@@ -105,7 +105,7 @@ impl Queues {
     ///
     /// # Errors
     /// [`StoreError::Busy`] when the queue is full, [`StoreError::Unavailable`] when it is closed.
-    pub(crate) fn push(&self, job: Job) -> Result<(), StoreError> {
+    pub(crate) fn push(&self, job: QueuedCommand) -> Result<(), StoreError> {
         let mut waiting = self.lock();
         if waiting.closed {
             return Err(StoreError::Unavailable("the store is closed".to_owned()));
@@ -121,17 +121,17 @@ impl Queues {
     }
 
     /// Next command in turn, if one waits: single ones first.
-    pub(crate) fn next(&self) -> Option<Job> {
+    pub(crate) fn next(&self) -> Option<QueuedCommand> {
         self.lock().next()
     }
 
     /// Next single command in turn, if one waits.
-    pub(crate) fn next_single(&self) -> Option<Job> {
+    pub(crate) fn next_single(&self) -> Option<QueuedCommand> {
         self.lock().single.next()
     }
 
     /// Next bulk command in turn, if one waits, or comes in time, and has at most this many rows.
-    pub(crate) fn next_bulk(&self, max_rows: usize, within: Duration) -> Option<Job> {
+    pub(crate) fn next_bulk(&self, max_rows: usize, within: Duration) -> Option<QueuedCommand> {
         let mut waiting = self.lock();
         if waiting.is_empty() && !within.is_zero() {
             self.sleep(&mut waiting, within);
@@ -141,7 +141,7 @@ impl Queues {
     }
 
     /// Unlocks the queues until something is added, or for a time.
-    fn sleep(&self, waiting: &mut MutexGuard<'_, QueuedJobs>, within: Duration) {
+    fn sleep(&self, waiting: &mut MutexGuard<'_, QueueState>, within: Duration) {
         waiting.writer_sleeps = true;
         self.wake.wait_for(waiting, within);
         waiting.writer_sleeps = false;
@@ -193,22 +193,22 @@ impl Queues {
     }
 }
 
-impl QueuedJobs {
+impl QueueState {
     fn is_empty(&self) -> bool {
         self.single.turns.is_empty() && self.bulk.turns.is_empty()
     }
 
-    fn next(&mut self) -> Option<Job> {
+    fn next(&mut self) -> Option<QueuedCommand> {
         self.single.next().or_else(|| self.bulk.next())
     }
 }
 
-impl Lane {
+impl TenantQueues {
     fn len(&self) -> usize {
         self.of_tenant.values().map(VecDeque::len).sum()
     }
 
-    fn push(&mut self, job: Job) -> Result<(), StoreError> {
+    fn push(&mut self, job: QueuedCommand) -> Result<(), StoreError> {
         let tenant = job.actor.tenant.id();
         let queue = self.of_tenant.entry(tenant).or_default();
         let bytes = self.bytes + job.bytes;
@@ -223,11 +223,11 @@ impl Lane {
         Ok(())
     }
 
-    fn first(&self) -> Option<&Job> {
+    fn first(&self) -> Option<&QueuedCommand> {
         self.of_tenant.get(self.turns.front()?)?.front()
     }
 
-    fn next(&mut self) -> Option<Job> {
+    fn next(&mut self) -> Option<QueuedCommand> {
         let tenant = self.turns.pop_front()?;
         let queue = self.of_tenant.get_mut(&tenant)?;
         let job = queue.pop_front();
@@ -253,12 +253,12 @@ mod tests {
     use super::*;
     use crate::{Precondition, Tenant, Tracking};
 
-    fn job(tenant: u8) -> Job {
+    fn job(tenant: u8) -> QueuedCommand {
         let tenant = Tenant::assume_authorized(TenantId::from_bytes([tenant; 16]));
         let reference = RecordRef::External("x".to_owned());
         let command =
             Command::Delete { def: &COMPANY, reference, precondition: Precondition::Anything };
-        Job::new(Actor::service(tenant), command).0
+        QueuedCommand::new(Actor::service(tenant), command).0
     }
 
     #[test]
@@ -273,8 +273,8 @@ mod tests {
         assert_eq!(order, [1, 2, 3, 1, 2, 1]);
     }
 
-    fn bulk(tenant: u8) -> Job {
-        Job::new(job(tenant).actor, Command::Sweep).0
+    fn bulk(tenant: u8) -> QueuedCommand {
+        QueuedCommand::new(job(tenant).actor, Command::Sweep).0
     }
 
     #[test]
@@ -305,7 +305,7 @@ mod tests {
             let info = Some("x".repeat(MAX_WAITING_BYTES / 2 + 1));
             let events = vec![Event { info, ..Event::default() }];
             let tracking = Tracking::without_findings(events, Timestamp::MIN, Route::Realtime);
-            Job::new(job(1).actor, Command::Track(tracking)).0
+            QueuedCommand::new(job(1).actor, Command::Track(tracking)).0
         };
         let queues = Queues::default();
         queues.push(large()).unwrap();

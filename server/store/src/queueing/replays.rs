@@ -12,7 +12,7 @@ use std::{
 use svctrack_core::value::TenantId;
 use tokio::sync::oneshot::{Receiver, error::TryRecvError};
 
-use super::queue::{CommandResult, Job, Queues};
+use super::queue::{CommandResult, QueuedCommand, Queues};
 use crate::{Actor, Command, StoreError, Tenant};
 
 /// Pause before the first retry; each further pause is twice as long.
@@ -28,7 +28,7 @@ struct QueuedReplay {
 }
 
 /// A tenant with a failed command.
-struct Failed {
+struct FailedTenant {
     tenant: Tenant,
     tries: u32,
     /// Time of the next retry; none during one.
@@ -40,7 +40,7 @@ struct Failed {
 pub(crate) struct ReplayQueue {
     due: BTreeMap<TenantId, Tenant>,
     under_way: Vec<QueuedReplay>,
-    failed: BTreeMap<TenantId, Failed>,
+    failed: BTreeMap<TenantId, FailedTenant>,
 }
 
 impl ReplayQueue {
@@ -54,7 +54,7 @@ impl ReplayQueue {
     pub(crate) fn queue(&mut self, queues: &Queues) {
         for (_, tenant) in std::mem::take(&mut self.due) {
             let actor = Actor::service(tenant);
-            let (job, reply) = Job::new(actor, Command::Replay);
+            let (job, reply) = QueuedCommand::new(actor, Command::Replay);
             match queues.push(job) {
                 Ok(()) => self.under_way.push(QueuedReplay { tenant, reply }),
                 Err(error) => self.fail(tenant, &error),
@@ -86,7 +86,7 @@ impl ReplayQueue {
         }
         tracing::warn!(cause = %error, tries, "replay of parked events failed, retrying");
         let again_at = Some(Instant::now() + FIRST_PAUSE * 2_u32.pow(tries));
-        self.failed.insert(tenant.id(), Failed { tenant, tries: tries + 1, again_at });
+        self.failed.insert(tenant.id(), FailedTenant { tenant, tries: tries + 1, again_at });
     }
 
     /// Time of the next retry.

@@ -5,19 +5,19 @@ use svctrack_core::{
     value::{TenantId, Timestamp},
 };
 
-use super::queue::Job;
+use super::queue::QueuedCommand;
 use crate::{Actor, Command, Tenant, Tracking};
 
 pub(super) const ONE: TenantId = TenantId::from_bytes([1; 16]);
 pub(super) const OTHER: TenantId = TenantId::from_bytes([2; 16]);
 
-pub(super) fn job(tenant: TenantId, command: Command) -> Job {
+pub(super) fn job(tenant: TenantId, command: Command) -> QueuedCommand {
     let tenant = Tenant::assume_authorized(tenant);
-    Job::new(Actor::service(tenant), command).0
+    QueuedCommand::new(Actor::service(tenant), command).0
 }
 
 /// A command of a tenant to track events: none, as they are not processed here.
-pub(super) fn tracked(tenant: TenantId) -> Job {
+pub(super) fn tracked(tenant: TenantId) -> QueuedCommand {
     job(
         tenant,
         Command::Track(Tracking::without_findings(Vec::new(), Timestamp::MIN, Route::Realtime)),

@@ -5,7 +5,7 @@ use svctrack_core::{
     value::{TenantId, Timestamp},
 };
 
-use super::queue::{CommandResult, Job};
+use super::queue::{CommandResult, QueuedCommand};
 use crate::{
     Clock, Command, StoreError,
     clock::is_too_late,
@@ -30,7 +30,7 @@ impl Sequence {
     /// the time by which ages are judged for a time of the clock.
     pub(crate) fn carry_out(
         &mut self,
-        job: &mut Job,
+        job: &mut QueuedCommand,
         (clock, settle): (&dyn Clock, impl FnOnce(Timestamp) -> ReferenceTimes),
         tables: &mut Tables<impl Transaction>,
         pending: &mut Pending,
@@ -64,7 +64,7 @@ impl Sequence {
 }
 
 /// Tenant of the records that a command creates.
-fn owner_of(job: &Job) -> TenantId {
+fn owner_of(job: &QueuedCommand) -> TenantId {
     match &job.command {
         Command::AddTenant { tenant, .. } => tenant.id,
         Command::AddToken { token, .. } => token.tenant,

@@ -10,7 +10,7 @@ use svctrack_core::{
     value::{ObjectId, TenantId, Timestamp, ValidationError},
 };
 
-use super::read::{Filter, activity_response, add_to};
+use super::read::{ResolvedFilter, activity_response, add_to};
 use crate::{
     Page, PageOptions, PageStart, StoreError,
     rows::{ACTIVITIES, Snapshot},
@@ -30,7 +30,7 @@ pub(crate) fn activities(
     let mut page = Page::empty(&page_options.room, query.page.count.then_some(0));
     let tables = RecordTables::open(snapshot)?;
     let view = TenantView::of_snapshot(tenant, &tables);
-    let Some(filter) = Filter::resolve(query, &view)? else {
+    let Some(filter) = ResolvedFilter::resolve(query, &view)? else {
         return Ok(page);
     };
     let log = snapshot.open(ACTIVITIES)?;

@@ -1,4 +1,4 @@
-//! Ledger of a tenant as of a point in time: that of now, without the changes of licenses and settings since.
+//! Ledger of a tenant as of a point in time: the ledger of now, without the changes of licenses and settings since.
 //!
 //! Invariant: every change of data that reports read has stored what it replaced, since the first change that did so.
 //! History reaches back to the change before that one, or is complete without such a change.
@@ -134,8 +134,8 @@ impl RevertedChanges {
     }
 }
 
-/// Gives `undo` what changes have replaced, with the number and the time of each, from the latest change back until it
-/// breaks: what an earlier one has replaced takes the place of what a later one has.
+/// Passes each replaced value to `undo`, with the number and the time of its change, from the latest change back until
+/// `undo` breaks: a value that an earlier change replaced overrides one that a later change did.
 pub(super) fn each_replaced(
     snapshot: &impl Snapshot,
     tenant: TenantId,

@@ -74,7 +74,7 @@ pub(crate) struct ScanCursor<'m> {
 
 impl ScanFrontier {
     /// The end that reads in this direction.
-    pub(crate) fn walker(&self, direction: Direction) -> ScanCursor<'_> {
+    pub(crate) fn cursor(&self, direction: Direction) -> ScanCursor<'_> {
         ScanCursor {
             meeting: self,
             direction,
@@ -154,8 +154,8 @@ mod tests {
         ObjectId::from_bytes(bytes)
     }
 
-    fn read(mut walker: ScanCursor<'_>, ids: impl Iterator<Item = ObjectId>) -> BTreeSet<ObjectId> {
-        ids.take_while(|id| walker.goes_on_to(*id)).collect()
+    fn read(mut cursor: ScanCursor<'_>, ids: impl Iterator<Item = ObjectId>) -> BTreeSet<ObjectId> {
+        ids.take_while(|id| cursor.goes_on_to(*id)).collect()
     }
 
     #[test]
@@ -164,8 +164,8 @@ mod tests {
             let meeting = ScanFrontier::default();
             let (first, last) = thread::scope(|scope| {
                 let last = scope
-                    .spawn(|| read(meeting.walker(Direction::Descending), (0..rows).rev().map(id)));
-                let first = read(meeting.walker(Direction::Ascending), (0..rows).map(id));
+                    .spawn(|| read(meeting.cursor(Direction::Descending), (0..rows).rev().map(id)));
+                let first = read(meeting.cursor(Direction::Ascending), (0..rows).map(id));
                 (first, last.join().unwrap())
             });
             let both = first.intersection(&last).count();
@@ -177,11 +177,11 @@ mod tests {
     #[test]
     fn neither_reads_on_for_long_when_it_is_over() {
         let meeting = ScanFrontier::default();
-        let mut walker = meeting.walker(Direction::Ascending);
-        assert!(walker.goes_on_to(id(0)));
+        let mut cursor = meeting.cursor(Direction::Ascending);
+        assert!(cursor.goes_on_to(id(0)));
         drop(meeting.ends_with_this());
-        let more = (1..1_000).take_while(|number| walker.goes_on_to(id(*number))).count();
+        let more = (1..1_000).take_while(|number| cursor.goes_on_to(id(*number))).count();
         assert!(more <= LOOK_EVERY, "{more}");
-        assert!(walker.has_not_come_to(id(1_000)) && !walker.has_not_come_to(id(1)));
+        assert!(cursor.has_not_come_to(id(1_000)) && !cursor.has_not_come_to(id(1)));
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use svctrack_core::{
     resources::license::LICENSE,
     revenue::{
-        ChangedLicense, ClosedMonth, LicenseFacts, MonthDifference, Movements, SinceClosing,
+        ChangedLicense, ChangesSinceClosing, ClosedMonth, LicenseFacts, MonthDifference, Movements,
     },
     value::TenantId,
 };
@@ -35,14 +35,14 @@ pub(crate) struct ClosedMonths<'s, S> {
 }
 
 impl<S: Snapshot> ClosedMonths<'_, S> {
-    /// Those that a report has, each as it was closed and as it is now. The history is read once, from its end: when the
-    /// row is reached up to which a month was closed, what was read is what has changed since.
+    /// The closed months of a report, each as it was closed and as it is now. The change log is read once, from its end:
+    /// the rows after the one up to which a month was closed are the changes since.
     pub(crate) fn compared(&self, report: &Movements) -> Result<Vec<MonthDifference>, StoreError> {
         let mut closed = closings::all(&self.snapshot.open(CLOSINGS)?, self.tenant)?;
         closed.retain(|row| row.closing.is_in(report));
         let tables = RecordTables::open(self.snapshot)?;
         let view = TenantView::of_snapshot(self.tenant, &tables);
-        let mut since = SinceClosing {
+        let mut since = ChangesSinceClosing {
             licenses: BTreeMap::new(),
             ledger: &self.now.ledger,
             rates: [self.now.rates.clone(), self.now.rates.clone()],
@@ -50,7 +50,7 @@ impl<S: Snapshot> ClosedMonths<'_, S> {
         };
         let mut months = Vec::new();
         let compared =
-            |row: ClosingRow, since: &SinceClosing<'_>| row.closing.compared(report, since);
+            |row: ClosingRow, since: &ChangesSinceClosing<'_>| row.closing.compared(report, since);
         each_replaced(self.snapshot, self.tenant, |sequence, _, replaced| {
             // The last closed month was closed up to the latest row.
             while let Some(row) = closed.pop_if(|row| sequence <= row.sequence) {
@@ -73,7 +73,7 @@ impl<S: Snapshot> ClosedMonths<'_, S> {
     fn undo(
         &self,
         replaced: Replaced,
-        since: &mut SinceClosing<'_>,
+        since: &mut ChangesSinceClosing<'_>,
         view: &TenantView<'_, RecordTables<S>>,
     ) -> Result<(), StoreError> {
         let zone = self.now.zone;

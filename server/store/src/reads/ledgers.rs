@@ -75,7 +75,7 @@ impl TenantLedger {
 #[derive(Clone)]
 struct CachedLedger {
     read_to: u64,
-    /// Row at `read_to`: of a tenant that was deleted and created again, it is another one.
+    /// Row at `read_to`. It differs if the tenant was deleted and created again.
     last: Option<ChangeRow>,
     tenant_ledger: Arc<TenantLedger>,
 }
@@ -100,7 +100,7 @@ enum CacheState {
     Unknown,
 }
 
-/// The ledgers of tenants, and the reports that are computed from usage as well, which has no row in the change log.
+/// The ledgers of tenants, and reports that are computed from usage as well; usage has no row in the change log.
 pub(crate) struct Ledgers {
     /// Ledgers of the tenants, the most recently used at the end.
     cached: Mutex<Vec<(TenantId, CachedLedger)>>,

@@ -50,7 +50,7 @@ impl<'s, S: Snapshot> LicenseReader<'s, S> {
         let (send, runs) = mpsc::sync_channel(RUNS_AHEAD);
         // Both ends of the channel move into the closure, so that no reader waits for one that has ended.
         thread::scope(move |scope| {
-            let unread = Arc::new(Unread::default());
+            let unread = Arc::new(UnreadLicenses::default());
             let mut readers = Vec::new();
             for direction in [Direction::Ascending, Direction::Descending] {
                 let (send, unread) = (send.clone(), Arc::clone(&unread));
@@ -75,7 +75,7 @@ impl<'s, S: Snapshot> LicenseReader<'s, S> {
         &self,
         zone: Zone,
         direction: Direction,
-        unread: &Unread,
+        unread: &UnreadLicenses,
         mut take: impl FnMut(Vec<LicenseFacts<'static>>) -> bool,
     ) -> Result<(), StoreError> {
         let (first, last) = (
@@ -120,9 +120,9 @@ impl<'s, S: Snapshot> LicenseReader<'s, S> {
     }
 }
 
-/// The licenses that neither end has read: those between the last ones of both.
+/// Licenses that neither end of the scan has read: the range between the last claims of both.
 #[derive(Debug, Default)]
-struct Unread(Mutex<LastClaims>);
+struct UnreadLicenses(Mutex<LastClaims>);
 
 #[derive(Debug, Default)]
 struct LastClaims {
@@ -130,7 +130,7 @@ struct LastClaims {
     descending: Option<ObjectId>,
 }
 
-impl Unread {
+impl UnreadLicenses {
     /// Whether an end reads a license, which is its next one: unless the other end has.
     fn claim(&self, direction: Direction, id: ObjectId) -> bool {
         let mut last = self.0.lock();
@@ -159,7 +159,7 @@ mod tests {
                 bytes[8..].copy_from_slice(&number.to_be_bytes());
                 ObjectId::from_bytes(bytes)
             };
-            let unread = Unread::default();
+            let unread = UnreadLicenses::default();
             let claims = |direction, number| unread.claim(direction, id(number));
             let (mut all, down): (Vec<u32>, Vec<u32>) = thread::scope(|scope| {
                 let down = scope.spawn(|| {

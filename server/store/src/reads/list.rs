@@ -20,7 +20,7 @@ use svctrack_core::{
 
 use super::{
     bidirectional_scan::{Direction, ScanCursor, ScanFrontier},
-    pager::{FoundPage, PIECE_BYTES, Pager},
+    pager::{PIECE_BYTES, PageWithIds, Pager},
     spare_permits::SparePermits,
 };
 use crate::{
@@ -65,7 +65,7 @@ pub(crate) fn is_short(def: &ResourceDef, query: &ListQuery) -> bool {
     takes_all && in_order && query.offset.saturating_add(query.limit) <= MAX_SHORT_ROWS
 }
 
-/// The only values that such a property may have.
+/// First filtered field for which `is` holds that is limited to some values, and these values.
 fn values_of(
     query: &ListQuery,
     is: impl Fn(&FieldDef) -> bool,
@@ -74,7 +74,7 @@ fn values_of(
     filters.find_map(|filter| Some((filter.field, filter.texts()?)))
 }
 
-/// The beginning of all values of such a property.
+/// First filtered field for which `is` holds that is limited to a prefix, and this prefix.
 fn beginning_of(
     query: &ListQuery,
     is: impl Fn(&FieldDef) -> bool,
@@ -83,7 +83,7 @@ fn beginning_of(
     filters.find_map(|filter| Some((filter.field, filter.beginning()?)))
 }
 
-/// Range of dates, in stored form, of such a property; none where it may be any.
+/// First filtered field for which `is` holds that is limited to a range of dates, and this range in stored form.
 fn dates_of(
     query: &ListQuery,
     is: impl Fn(&FieldDef) -> bool,
@@ -118,7 +118,7 @@ pub(crate) fn list(
     snapshot: &impl Snapshot,
     asked: &ListRequest,
     spare: &SparePermits,
-) -> Result<FoundPage, StoreError> {
+) -> Result<PageWithIds, StoreError> {
     let tables = RecordTables::open(snapshot)?;
     let view = TenantView::of_snapshot(asked.tenant, &tables);
     let mut query = asked.query.clone();
@@ -196,7 +196,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     }
 
     /// In the order of ids: records are read until the page is full.
-    fn by_id(&self, mut page: Pager<'_>, spare: &SparePermits) -> Result<FoundPage, StoreError> {
+    fn by_id(&self, mut page: Pager<'_>, spare: &SparePermits) -> Result<PageWithIds, StoreError> {
         if self.query.count {
             page.set_total(self.total()?);
         }
@@ -245,7 +245,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         sort: &Sort,
         field: &FieldDef,
         dates: RangeInclusive<&str>,
-    ) -> Result<FoundPage, StoreError> {
+    ) -> Result<PageWithIds, StoreError> {
         if dates.is_empty() {
             return page.finish();
         }
@@ -264,7 +264,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     }
 
     /// A page in another order: the first records are found among all that match, and those of the page are read.
-    fn by_value(&self, sort: &Sort, page_options: &PageOptions) -> Result<FoundPage, StoreError> {
+    fn by_value(&self, sort: &Sort, page_options: &PageOptions) -> Result<PageWithIds, StoreError> {
         let query = self.query;
         // One record more than the page holds shows whether there is another page.
         let wanted = query.offset.saturating_add(query.limit).saturating_add(1);
@@ -372,7 +372,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         visit: &mut Visitor<'_>,
     ) -> Result<(), StoreError> {
         let meeting = ScanFrontier::default();
-        let mut near = meeting.walker(self.direction());
+        let mut near = meeting.cursor(self.direction());
         let (mut wants_more, mut rows, mut admitted) = (true, 0, 0);
         let far = thread::scope(|scope| {
             let mut far = None;
@@ -409,7 +409,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         meeting: &'s ScanFrontier,
     ) -> Option<ScopedJoinHandle<'s, Result<Vec<ObjectId>, StoreError>>> {
         let turn = spare.take()?;
-        let far = meeting.walker(self.direction().opposite());
+        let far = meeting.cursor(self.direction().opposite());
         let &Self { snapshot, tables, view, def, query, .. } = self;
         let (tenant, now) = (view.tenant, self.ctx.now);
         let find = move || {
@@ -531,7 +531,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         Ok((ids.len() <= MAX_IN_RANGE).then_some(ids))
     }
 
-    /// Range of times of such a property.
+    /// Range of times to which the filters limit a property.
     fn times_of(&self, name: &str) -> Option<RangeInclusive<Timestamp>> {
         let (_, dates) = dates_of(self.query, |field| field.name == name)?;
         let first = Timestamp::parse(dates.start()).unwrap_or(Timestamp::MIN);

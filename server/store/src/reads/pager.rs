@@ -16,8 +16,8 @@ const MAX_HELD_BYTES: usize = 4 * 1024 * 1024;
 /// About how many bytes of a larger page are read at a time.
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 
-/// A page, and the ids of its records if they are not held.
-pub(crate) type FoundPage = (Page, Vec<ObjectId>);
+/// A page, and the ids of its records if the page does not hold the records.
+pub(crate) type PageWithIds = (Page, Vec<ObjectId>);
 
 pub(crate) struct Pager<'q> {
     query: &'q ListQuery,
@@ -72,7 +72,7 @@ impl<'q> Pager<'q> {
     }
 
     /// The page; one that is too large is rejected, since a shorter one would look like the last.
-    pub(crate) fn finish(mut self) -> Result<FoundPage, StoreError> {
+    pub(crate) fn finish(mut self) -> Result<PageWithIds, StoreError> {
         if self.page.digest.bytes > MAX_PAGE_BYTES {
             return Err(page_too_large("records", MAX_PAGE_BYTES));
         }

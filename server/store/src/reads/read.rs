@@ -107,7 +107,7 @@ pub(crate) fn activities(
     let tables = RecordTables::open(snapshot)?;
     let view = TenantView::of_snapshot(tenant, &tables);
     let mut page = Page::empty(&page_options.room, query.page.count.then_some(0));
-    let Some(filter) = Filter::resolve(query, &view)? else {
+    let Some(filter) = ResolvedFilter::resolve(query, &view)? else {
         return Ok(page);
     };
     if query.page.count {
@@ -132,7 +132,7 @@ pub(crate) fn activities(
 fn count(
     snapshot: &impl Snapshot,
     query: &ActivityQuery,
-    filter: &Filter,
+    filter: &ResolvedFilter,
     view: &TenantView<'_, impl Source>,
 ) -> Result<u64, StoreError> {
     let mut total = 0;
@@ -147,7 +147,7 @@ fn count(
 fn for_each(
     snapshot: &impl Snapshot,
     query: &ActivityQuery,
-    filter: &Filter,
+    filter: &ResolvedFilter,
     view: &TenantView<'_, impl Source>,
     before: ObjectId,
     mut take: impl FnMut(Activity) -> Result<bool, StoreError>,
@@ -210,7 +210,7 @@ pub(crate) fn activities_since(
     let mut bytes = 0;
     let tables = RecordTables::open(snapshot)?;
     let view = TenantView::of_snapshot(tenant, &tables);
-    let filter = Filter::resolve(query, &view)?;
+    let filter = ResolvedFilter::resolve(query, &view)?;
     let begin = keys::log(tenant, after);
     let behind = (Bound::Excluded(begin.as_slice()), Bound::Included(last.as_slice()));
     for (taken, row) in log.range(behind)?.enumerate() {
@@ -233,9 +233,9 @@ pub(crate) fn activities_since(
 }
 
 /// The activities of some users or companies, newest first.
-pub(crate) struct Histories<T>(Vec<History<T>>);
+pub(crate) struct MergedHistories<T>(Vec<History<T>>);
 
-impl<T: Rows> Histories<T> {
+impl<T: Rows> MergedHistories<T> {
     /// Passes the activities in some stretches of the log to `take`, until it wants no more.
     pub(crate) fn look_through(
         &mut self,
@@ -267,13 +267,13 @@ impl<T: Rows> Histories<T> {
 }
 
 /// Filters of a query, with ids in place of references.
-pub(crate) struct Filter {
+pub(crate) struct ResolvedFilter {
     companies: Option<Vec<ObjectId>>,
     end_user: Option<ObjectId>,
     others: Vec<schema::Filter>,
 }
 
-impl Filter {
+impl ResolvedFilter {
     /// Resolves references; `None` when none of them names a record, so that nothing can match (R2). Activities outlive
     /// their user and company, so that an `_id` matches whether or not it has a record.
     pub(crate) fn resolve(
@@ -310,7 +310,7 @@ impl Filter {
         snapshot: &S,
         tenant: TenantId,
         before: ObjectId,
-    ) -> Result<Option<Histories<S::Table>>, StoreError> {
+    ) -> Result<Option<MergedHistories<S::Table>>, StoreError> {
         let history = |def, id| History::before(snapshot, tenant, def, id, before);
         let histories = match (self.end_user, &self.companies) {
             (Some(user), _) => vec![history(&END_USER, user)?],
@@ -319,7 +319,7 @@ impl Filter {
             }
             (None, None) => return Ok(None),
         };
-        Ok(Some(Histories(histories)))
+        Ok(Some(MergedHistories(histories)))
     }
 
     pub(crate) fn matches(

@@ -19,7 +19,7 @@ use svctrack_core::{
     },
     revenue::{
         CustomerUsage, LaterLicenses, Movements, Report, ReportError, ReportOptions, ReportQuery,
-        Sources, report,
+        ReportSources, report,
     },
     schema::{Lookup as _, ResourceDef},
     value::{Members as _, ObjectId, RecordRef, TenantId, Timestamp},
@@ -181,7 +181,7 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
         Ok(Self { tables: RecordTables::open(snapshot)?, tenant, past, closed, now })
     }
 
-    /// Makes the report; `since` is the earliest point in time with the same report as now.
+    /// Computes the report; `since` is the earliest point in time with the same report as now.
     fn make(
         &self,
         query: &ReportQuery,
@@ -201,7 +201,7 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
             true => self.closed.compared(report).map_err(note).unwrap_or_default(),
             false => Vec::new(),
         };
-        let sources = Sources {
+        let sources = ReportSources {
             ledger: &past.ledger,
             later,
             attributes_of: &|id| {

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use super::row_check::check_row;
 use crate::{
-    Scrub, StoreError, corruption,
+    ScrubProgress, StoreError, corruption,
     rows::{self, Bytes as _, Rows as _, Snapshot},
 };
 
@@ -13,7 +13,10 @@ const STEP_BYTES: usize = 256 * 1024;
 
 /// Checks the next rows. Corrupted ones are logged, counted and skipped; so is the rest of a table after a corrupted
 /// block.
-pub(crate) fn step(snapshot: &impl Snapshot, mut scrub: Scrub) -> Result<Scrub, StoreError> {
+pub(crate) fn step(
+    snapshot: &impl Snapshot,
+    mut scrub: ScrubProgress,
+) -> Result<ScrubProgress, StoreError> {
     let Some(definition) = rows::ALL.get(scrub.tables) else {
         scrub.is_over = true;
         return Ok(scrub);
@@ -32,7 +35,7 @@ pub(crate) fn step(snapshot: &impl Snapshot, mut scrub: Scrub) -> Result<Scrub, 
 fn look_at(
     snapshot: &impl Snapshot,
     definition: &rows::Table,
-    scrub: &mut Scrub,
+    scrub: &mut ScrubProgress,
 ) -> Result<(), StoreError> {
     let table = snapshot.open(*definition)?;
     let begin = scrub.after.take();
@@ -58,7 +61,7 @@ fn look_at(
     Ok(())
 }
 
-fn report_corruption(scrub: &mut Scrub, table: &rows::Table, error: StoreError) {
+fn report_corruption(scrub: &mut ScrubProgress, table: &rows::Table, error: StoreError) {
     scrub.damaged += 1;
     tracing::error!(table = table.name(), cause = %error, "stored data corrupted");
 }

@@ -1,5 +1,5 @@
-//! The snapshot that reads share: that of the last commit, until the next one, and for point reads with its tables
-//! open, since to open them costs more than to read a record.
+//! The snapshot that reads share: the snapshot of the last commit, until the next one. For point reads its tables are
+//! open, since opening them costs more than reading a record.
 
 use std::{collections::BTreeMap, mem, sync::Arc};
 
@@ -8,7 +8,7 @@ use svctrack_core::value::TenantId;
 
 use super::{
     read,
-    versions::{CommitScope, Versions},
+    versions::{CommitScope, TenantVersions},
 };
 use crate::{
     KnownTenant, KnownToken, StoreError, TenantRecord, TenantState,
@@ -24,12 +24,12 @@ pub(crate) struct SharedSnapshot<S: Snapshot> {
     pub(crate) tables: RecordTables<S>,
     tenants: S::Table,
     tokens: S::Table,
-    known_tokens: ReadOnce<str, Arc<KnownToken>>,
+    known_tokens: ValueCache<str, Arc<KnownToken>>,
     known_tenants: Arc<KnownTenants>,
 }
 
 /// Cache of tenants since one of them, or its settings, was last changed.
-type KnownTenants = ReadOnce<TenantId, KnownTenant>;
+type KnownTenants = ValueCache<TenantId, KnownTenant>;
 
 impl<S: Snapshot> SharedSnapshot<S> {
     fn read(snapshot: &S, known_tenants: Arc<KnownTenants>) -> Result<Self, StoreError> {
@@ -37,7 +37,7 @@ impl<S: Snapshot> SharedSnapshot<S> {
             tables: RecordTables::open(snapshot)?,
             tenants: snapshot.open(TENANTS)?,
             tokens: snapshot.open(TOKENS)?,
-            known_tokens: ReadOnce::default(),
+            known_tokens: ValueCache::default(),
             known_tenants,
         })
     }
@@ -72,16 +72,16 @@ impl<S: Snapshot> SharedSnapshot<S> {
     }
 }
 
-/// Cache of values; an absent one is read each time.
-struct ReadOnce<K: ToOwned + ?Sized, V>(Mutex<BTreeMap<K::Owned, V>>);
+/// Cache of values by key; an absent value is read each time.
+struct ValueCache<K: ToOwned + ?Sized, V>(Mutex<BTreeMap<K::Owned, V>>);
 
-impl<K: ToOwned<Owned: Ord> + ?Sized, V> Default for ReadOnce<K, V> {
+impl<K: ToOwned<Owned: Ord> + ?Sized, V> Default for ValueCache<K, V> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<K: ToOwned<Owned: Ord> + Ord + ?Sized, V: Clone> ReadOnce<K, V> {
+impl<K: ToOwned<Owned: Ord> + Ord + ?Sized, V: Clone> ValueCache<K, V> {
     fn get(&self, key: &K) -> Option<V> {
         self.0.lock().get(key).cloned()
     }
@@ -109,7 +109,7 @@ struct CurrentSnapshots<S: Snapshot> {
     /// None until the first reader.
     moment: Option<Arc<SharedSnapshot<S>>>,
     known_tenants: Arc<KnownTenants>,
-    versions: Versions,
+    versions: TenantVersions,
 }
 
 /// The snapshot that reads share. The writer renews it, since an engine may allow no new snapshot while it waits for
@@ -122,7 +122,7 @@ impl<S: Snapshot> Default for SnapshotCache<S> {
             snapshot: None,
             moment: None,
             known_tenants: Arc::default(),
-            versions: Versions::default(),
+            versions: TenantVersions::default(),
         }))
     }
 }
@@ -170,7 +170,7 @@ impl<S: Snapshot> SnapshotCache<S> {
         self.0.lock().versions.for_tenant(tenant)
     }
 
-    /// Shows reads a new snapshot after a write; without one, each read takes a snapshot of its own.
+    /// Publishes a new snapshot to reads after a write; without one, each read takes a snapshot of its own.
     pub(crate) fn show(&self, snapshot: Option<S>, scope: &CommitScope) {
         let before = {
             let mut shown = self.0.lock();

@@ -23,14 +23,14 @@ impl CommitScope {
 
 /// Version of each tenant: the number of the last commit that may have changed its data.
 #[derive(Debug, Default)]
-pub(crate) struct Versions {
+pub(crate) struct TenantVersions {
     commits: u64,
     /// Version of the tenants without a version of their own.
     of_others: u64,
     of_tenant: BTreeMap<TenantId, u64>,
 }
 
-impl Versions {
+impl TenantVersions {
     pub(crate) fn for_tenant(&self, tenant: TenantId) -> u64 {
         self.of_tenant.get(&tenant).copied().unwrap_or(self.of_others)
     }
@@ -68,11 +68,11 @@ mod tests {
 
     #[test]
     fn a_commit_moves_the_version_of_its_tenants_and_of_no_others() {
-        let mut versions = Versions::default();
+        let mut versions = TenantVersions::default();
         versions.note(&commit(&[1, 2]));
         versions.note(&commit(&[2]));
         let all_of =
-            |versions: &Versions| [1, 2, 3].map(|number| versions.for_tenant(tenant(number)));
+            |versions: &TenantVersions| [1, 2, 3].map(|number| versions.for_tenant(tenant(number)));
         assert_eq!(all_of(&versions), [1, 2, 0]);
         versions.note(&CommitScope::ANYTHING);
         assert_eq!(all_of(&versions), [3, 3, 3]);
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn no_version_comes_back_when_there_are_too_many_tenants() {
-        let mut versions = Versions::default();
+        let mut versions = TenantVersions::default();
         let mut before = versions.for_tenant(tenant(0));
         for _ in 0..3 {
             for number in 0..u16::try_from(MAX_TENANTS).unwrap() + 1 {

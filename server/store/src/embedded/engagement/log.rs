@@ -152,9 +152,10 @@ impl EngagementLog<ReadTable> {
 impl<T: Rows> EngagementLog<T> {
     /// Numbers of the entries, if there are any.
     pub(crate) fn numbers(&self) -> Result<Option<RangeInclusive<u64>>, StoreError> {
-        let first =
-            self.either(|copy| copy.iter()?.next().map(|row| number(row?.0.value())).transpose())?;
-        let last = self.either(|copy| {
+        let first = self.read_either_copy(|copy| {
+            copy.iter()?.next().map(|row| number(row?.0.value())).transpose()
+        })?;
+        let last = self.read_either_copy(|copy| {
             copy.iter()?.next_back().map(|row| number(row?.0.value())).transpose()
         })?;
         Ok(first.zip(last).map(|(first, last)| first..=last))
@@ -168,7 +169,7 @@ impl<T: Rows> EngagementLog<T> {
         mut take: impl FnMut(u64, EngagementOwner, EngagementRow),
     ) -> Result<(), StoreError> {
         for number in numbers {
-            match self.either(|copy| entry(copy, number)) {
+            match self.read_either_copy(|copy| entry(copy, number)) {
                 Ok(rows) => rows.into_iter().for_each(|(owner, row)| take(number, owner, row)),
                 Err(StoreError::Corrupted { cause, .. }) => {
                     tracing::error!(number, cause, "engagement log entry corrupted");
@@ -180,7 +181,10 @@ impl<T: Rows> EngagementLog<T> {
     }
 
     /// Reads from the first copy of the log, or from the other one where the first is corrupted.
-    fn either<R>(&self, read: impl Fn(&T) -> Result<R, StoreError>) -> Result<R, StoreError> {
+    fn read_either_copy<R>(
+        &self,
+        read: impl Fn(&T) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
         let mut done = Err(StoreError::corrupted("both copies are corrupted at their beginning"));
         for copy in self.0.iter().flatten() {
             done = corruption::contained(|| read(copy));

@@ -9,6 +9,6 @@ pub use self::rows::LogLimits;
 pub(crate) use self::{
     log::is_aside,
     reading::{LogRead, SnapshotEngagement, SnapshotLog},
-    rows::{Changes, EngagementCache},
+    rows::{EngagementCache, UncommittedChanges},
     writing::TransactionEngagement,
 };

@@ -78,7 +78,7 @@ pub(crate) struct LogState {
 }
 
 /// Further changes of a transaction, which count when it is committed.
-pub(crate) struct Changes {
+pub(crate) struct UncommittedChanges {
     pub(crate) folded: Vec<EngagementOwner>,
     /// Owners whose row could not be folded, each with the number of its new entry.
     pub(crate) logged_again: Vec<(EngagementOwner, u64)>,
@@ -89,7 +89,7 @@ pub(crate) struct Changes {
     pub(crate) log: LogState,
 }
 
-impl Changes {
+impl UncommittedChanges {
     /// Starts to fold the rows of some owners; once they are folded, the entries before `until` are removed.
     pub(crate) fn fold_from_now_on(&mut self, mut owners: Vec<EngagementOwner>, until: u64) {
         owners.sort_unstable_by(|one, other| other.cmp(one));
@@ -148,8 +148,8 @@ impl EngagementCache {
     }
 
     /// Applies the changes of a transaction that is committed.
-    pub(crate) fn commit(&mut self, changes: Changes) {
-        let Changes { folded, logged_again, anew_from, folding, log } = changes;
+    pub(crate) fn commit(&mut self, changes: UncommittedChanges) {
+        let UncommittedChanges { folded, logged_again, anew_from, folding, log } = changes;
         self.undo.clear();
         self.is_looked_at = false;
         if let Some(first) = anew_from {

@@ -10,7 +10,7 @@ use svctrack_core::value::TenantId;
 
 use super::{
     log::EngagementLog,
-    rows::{Changes, EngagementCache, LogState},
+    rows::{EngagementCache, LogState, UncommittedChanges},
 };
 use crate::{
     StoreError,
@@ -63,7 +63,7 @@ impl<'t> TransactionEngagement<'t> {
     }
 
     /// Writes the rows that were touched.
-    pub(crate) fn write(mut self) -> Result<Changes, StoreError> {
+    pub(crate) fn write(mut self) -> Result<UncommittedChanges, StoreError> {
         if self.touched() < self.rows.limits.min_logged {
             return self.write_in_place();
         }
@@ -85,7 +85,7 @@ impl<'t> TransactionEngagement<'t> {
     }
 
     /// Writes the rows that were touched into the table: for so few, the log saves nothing.
-    pub(crate) fn write_in_place(mut self) -> Result<Changes, StoreError> {
+    pub(crate) fn write_in_place(mut self) -> Result<UncommittedChanges, StoreError> {
         let changes = self.begin()?;
         let EngagementCache { known, undo, .. } = &mut *self.rows;
         let mut touched: Vec<_> = undo.iter().map(|(owner, _)| *owner).collect();
@@ -103,9 +103,9 @@ impl<'t> TransactionEngagement<'t> {
 
     /// Rewrites the log where it is corrupted, or has rows of erased owners. Rows that this transaction has touched are
     /// still to be written.
-    fn begin(&mut self) -> Result<Changes, StoreError> {
+    fn begin(&mut self) -> Result<UncommittedChanges, StoreError> {
         let rows = &*self.rows;
-        let mut changes = Changes {
+        let mut changes = UncommittedChanges {
             folded: Vec::new(),
             logged_again: Vec::new(),
             anew_from: None,
@@ -140,7 +140,7 @@ impl<'t> TransactionEngagement<'t> {
 
     /// Folds rows of the log into the table, if there are enough of them. The entries of this transaction begin with
     /// `own`.
-    fn fold(&mut self, changes: &mut Changes, own: u64) -> Result<(), StoreError> {
+    fn fold(&mut self, changes: &mut UncommittedChanges, own: u64) -> Result<(), StoreError> {
         let touched = self.touched();
         if changes.log.left == 0 {
             if changes.log.since < self.rows.limits.fold_from {
@@ -164,7 +164,7 @@ impl<'t> TransactionEngagement<'t> {
         Ok(())
     }
 
-    fn fold_some(&mut self, changes: &mut Changes) -> Result<(), StoreError> {
+    fn fold_some(&mut self, changes: &mut UncommittedChanges) -> Result<(), StoreError> {
         let ordered = changes.folding.take();
         let left = &mut changes.log.left;
         let some = *left - std::mem::take(&mut changes.log.owed).min(*left)..*left;
@@ -183,7 +183,7 @@ impl<'t> TransactionEngagement<'t> {
     fn fold_one(
         &mut self,
         owner: EngagementOwner,
-        changes: &mut Changes,
+        changes: &mut UncommittedChanges,
     ) -> Result<(), StoreError> {
         let Some(row) = self.rows.known.get(&owner) else { return Ok(()) };
         let is_before = row.entry.is_some_and(|entry| entry < changes.log.folded_until);
@@ -212,7 +212,7 @@ impl<'t> TransactionEngagement<'t> {
     }
 
     /// Adds rows to the log again that could not be folded.
-    fn log_again(&mut self, changes: &mut Changes) -> Result<(), StoreError> {
+    fn log_again(&mut self, changes: &mut UncommittedChanges) -> Result<(), StoreError> {
         let mut adding = self.log.begin(changes.log.entries.end);
         for (owner, number) in &mut changes.logged_again {
             if let Some(row) = self.rows.known.get(owner) {

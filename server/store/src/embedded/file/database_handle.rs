@@ -41,7 +41,7 @@ impl DatabaseHandle {
         progress: &Arc<DiskProgress>,
         cache_bytes: usize,
     ) -> Result<Self, OpenError> {
-        let (gate, storage) = StorageGate::before(store_file.open()?, progress);
+        let (gate, storage) = StorageGate::in_front_of(store_file.open()?, progress);
         let database = Some(open::open_to_write(storage, cache_bytes)?);
         Ok(Self { database, gate, is_to_read: false, log_read: Arc::default() })
     }
@@ -56,7 +56,7 @@ impl DatabaseHandle {
         cache_bytes: usize,
     ) -> Result<(Self, RedbSnapshot), OpenError> {
         let opened = Self::to_write(store_file, progress, cache_bytes)?;
-        let held = opened.snapshot().inspect_err(|_| opened.shut())?;
+        let held = opened.snapshot().inspect_err(|_| opened.close_gate())?;
         Ok((opened, held))
     }
 
@@ -70,7 +70,7 @@ impl DatabaseHandle {
         at: OpenAt,
         cache_bytes: usize,
     ) -> Result<Self, OpenError> {
-        let (gate, storage) = StorageGate::before(store_file.open()?, progress);
+        let (gate, storage) = StorageGate::in_front_of(store_file.open()?, progress);
         let database = Some(open::open_to_read(storage, at, cache_bytes)?);
         Ok(Self { database, gate, is_to_read: true, log_read: Arc::default() })
     }
@@ -115,8 +115,8 @@ impl DatabaseHandle {
     }
 
     /// Shuts the database off from its file: running reads and writes end first, and no others follow.
-    pub(crate) fn shut(&self) {
-        self.gate.shut();
+    pub(crate) fn close_gate(&self) {
+        self.gate.close_gate();
     }
 }
 
@@ -136,12 +136,12 @@ struct StorageGate {
 
 impl StorageGate {
     /// A gate before storage, whose disk is watched.
-    fn before(under: Storage, progress: &Arc<DiskProgress>) -> (Self, Storage) {
+    fn in_front_of(under: Storage, progress: &Arc<DiskProgress>) -> (Self, Storage) {
         let (gate, progress) = (Self::default(), progress.clone());
         (gate.clone(), Storage::new(GatedStorage { under, gate, progress }))
     }
 
-    fn shut(&self) {
+    fn close_gate(&self) {
         *self.is_shut.write() = true;
     }
 
@@ -165,7 +165,7 @@ impl fmt::Debug for GatedStorage {
 
 impl GatedStorage {
     /// Runs an operation, and keeps the gate open until it ends.
-    fn through<T>(&self, operate: impl FnOnce(&Storage) -> io::Result<T>) -> io::Result<T> {
+    fn run_at_gate<T>(&self, operate: impl FnOnce(&Storage) -> io::Result<T>) -> io::Result<T> {
         let is_shut = nonblocking_read::lock_shared(&self.gate.is_shut);
         if *is_shut {
             return Err(io::Error::other("the file was opened again"));
@@ -179,28 +179,28 @@ impl GatedStorage {
 
 impl StorageBackend for GatedStorage {
     fn len(&self) -> io::Result<u64> {
-        self.through(Storage::len)
+        self.run_at_gate(Storage::len)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let _step = nonblocking_read::may_wait().then(|| self.progress.begin());
-        self.through(|under| under.read(offset, out))
+        self.run_at_gate(|under| under.read(offset, out))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.through(|under| under.set_len(len))
+        self.run_at_gate(|under| under.set_len(len))
     }
 
     fn sync_data(&self) -> io::Result<()> {
         let began = Instant::now();
-        let synced = self.through(Storage::sync_data);
+        let synced = self.run_at_gate(Storage::sync_data);
         self.progress.syncs.record_time(began.elapsed());
         synced
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.progress.count_written(data.len());
-        self.through(|under| under.write(offset, data))
+        self.run_at_gate(|under| under.write(offset, data))
     }
 
     fn close(&self) -> io::Result<()> {
@@ -261,7 +261,7 @@ mod tests {
             DatabaseHandle::to_read(&store_file, &Arc::default(), OpenAt::LastWhole, 0).unwrap();
         assert!(read.can_be_read_apart() && read.begin().is_err());
         let snapshot = read.snapshot().unwrap();
-        read.shut();
+        read.close_gate();
         assert!(!reads(&snapshot) && !read.can_be_read_apart());
     }
 
@@ -289,7 +289,7 @@ mod tests {
             DatabaseHandle::to_write(&store_file, &Arc::default(), 0).unwrap(),
         );
         let (of_shut, of_other) = (shut.snapshot().unwrap(), other.snapshot().unwrap());
-        shut.shut();
+        shut.close_gate();
         assert!(!reads(&of_shut) && reads(&of_other));
     }
 
@@ -299,11 +299,11 @@ mod tests {
         let (path, store_file) = store(folder.path());
         let opened = DatabaseHandle::to_write(&store_file, &Arc::default(), 0).unwrap();
         let bytes = fs::read(&path).unwrap();
-        opened.shut();
+        opened.close_gate();
         drop(opened);
         assert!(fs::read(&path).unwrap() == bytes);
         let opened = DatabaseHandle::to_write(&store_file, &Arc::default(), 0).unwrap();
-        opened.shut();
+        opened.close_gate();
         assert!(opened.begin().and_then(|writing| Ok(writing.commit()?)).is_err());
         assert!(reads(
             &DatabaseHandle::to_write(&store_file, &Arc::default(), 0).unwrap().snapshot().unwrap()

@@ -14,11 +14,11 @@ const BLOCK_BYTES: u64 = 4_096;
 #[derive(Debug)]
 pub(crate) struct OverlayBackend {
     under: Storage,
-    written: Mutex<Written>,
+    written: Mutex<OverlayContent>,
 }
 
 #[derive(Debug)]
-struct Written {
+struct OverlayContent {
     len: u64,
     blocks: BTreeMap<u64, Vec<u8>>,
 }
@@ -30,10 +30,10 @@ impl OverlayBackend {
     /// When the length cannot be read.
     pub(crate) fn over(under: Storage) -> io::Result<Self> {
         let len = under.len()?;
-        Ok(Self { under, written: Mutex::new(Written { len, blocks: BTreeMap::new() }) })
+        Ok(Self { under, written: Mutex::new(OverlayContent { len, blocks: BTreeMap::new() }) })
     }
 
-    fn written(&self) -> MutexGuard<'_, Written> {
+    fn written(&self) -> MutexGuard<'_, OverlayContent> {
         self.written.lock()
     }
 

@@ -27,7 +27,7 @@ use crate::{
 
 /// The result for a store's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Compacted {
+pub struct CompactionResult {
     pub bytes_before: u64,
     pub bytes_after: u64,
 }
@@ -36,7 +36,7 @@ pub struct Compacted {
 ///
 /// # Errors
 /// [`OpenError`]; then the store is as it was.
-pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, OpenError> {
+pub fn compact(folder: &Path, cache_bytes: usize) -> Result<CompactionResult, OpenError> {
     let path = folder.join(FILE_NAME);
     let store_file = DiskFile::at(&path);
     // Held until the end, so that no server can open the file.
@@ -46,7 +46,7 @@ pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, OpenError
     corruption::drop_quietly(old);
     replaced.map_err(OpenError::inside)?;
     let bytes_after = fs::metadata(&path)?.len();
-    Ok(Compacted { bytes_before, bytes_after })
+    Ok(CompactionResult { bytes_before, bytes_after })
 }
 
 /// Checks a row, by its table, key and value, before it is copied; an error ends the copy.

@@ -10,7 +10,7 @@ use svctrack_core::{
     value::{Document, ObjectId, TenantId},
 };
 
-use super::verify::Verified;
+use super::verify::VerifyReport;
 use crate::{
     StoreError, TenantState,
     embedded::{
@@ -46,7 +46,7 @@ pub(crate) struct LinkedTables<'s> {
 
 type FoundCounts = BTreeMap<(TenantId, Counter), u64>;
 /// Which counter counts the row with a key.
-type CounterOf = fn(&[u8]) -> Option<Counter>;
+type RowCounter = fn(&[u8]) -> Option<Counter>;
 
 impl<'s> LinkedTables<'s> {
     pub(crate) fn read_from(snapshot: &'s RedbSnapshot) -> Result<Self, StoreError> {
@@ -63,7 +63,7 @@ impl<'s> LinkedTables<'s> {
     }
 
     /// Checks all references. Corrupted rows are skipped here, since they have been reported.
-    pub(crate) fn check(&self, found: &mut Verified) -> Result<(), StoreError> {
+    pub(crate) fn check(&self, found: &mut VerifyReport) -> Result<(), StoreError> {
         self.for_each(rows::RECORDS, found, |key, value, found| self.record(key, value, found))?;
         self.for_each(rows::UNIQUE, found, |key, value, found| {
             let holder = stored_value::unseal_exact(key, value).map(ObjectId::from_bytes)?;
@@ -90,8 +90,8 @@ impl<'s> LinkedTables<'s> {
     fn for_each(
         &self,
         definition: Table,
-        found: &mut Verified,
-        mut check: impl FnMut(&[u8], &[u8], &mut Verified) -> Result<(), StoreError>,
+        found: &mut VerifyReport,
+        mut check: impl FnMut(&[u8], &[u8], &mut VerifyReport) -> Result<(), StoreError>,
     ) -> Result<bool, StoreError> {
         let read = corruption::contained(|| {
             let mut is_whole = true;
@@ -115,7 +115,7 @@ impl<'s> LinkedTables<'s> {
     }
 
     /// Checks a record: each of its entries must be in its index.
-    fn record(&self, key: &[u8], value: &[u8], found: &mut Verified) -> Result<(), StoreError> {
+    fn record(&self, key: &[u8], value: &[u8], found: &mut VerifyReport) -> Result<(), StoreError> {
         let (owner, id) = split_id(key)?;
         let is_ordered = |entry: &IndexEntry| {
             let def = owner.last().and_then(|code| resources::by_code(*code));
@@ -152,7 +152,7 @@ impl<'s> LinkedTables<'s> {
         entry: &[u8],
         holder: ObjectId,
         key: &[u8],
-        found: &mut Verified,
+        found: &mut VerifyReport,
     ) -> Result<(), StoreError> {
         let owner = key.get(..keys::OWNER_BYTES).ok_or_else(no_key)?;
         let record = [owner, holder.as_bytes()].concat();
@@ -173,9 +173,9 @@ impl<'s> LinkedTables<'s> {
     }
 
     /// Checks histories: each activity must be in those of its user and company, and each mark on an existing activity.
-    fn histories(&self, found: &mut Verified) -> Result<(), StoreError> {
+    fn histories(&self, found: &mut VerifyReport) -> Result<(), StoreError> {
         let mut in_histories = BTreeMap::new();
-        let mut follow = |tenant, def: &ResourceDef, id, found: &mut Verified| {
+        let mut follow = |tenant, def: &ResourceDef, id, found: &mut VerifyReport| {
             let mut history = History::before(self.snapshot, tenant, def, id, ObjectId::MAX)?;
             while history.peek()?.is_some() {
                 let activity = history.take().ok_or_else(no_key)?;
@@ -231,7 +231,7 @@ impl<'s> LinkedTables<'s> {
     }
 
     /// Whether each mark is at an activity.
-    fn marks(&self, found: &mut Verified) -> Result<(), StoreError> {
+    fn marks(&self, found: &mut VerifyReport) -> Result<(), StoreError> {
         self.for_each(rows::ACTIVITY_MARKS, found, |key, _, found| {
             let (_, id) = split_id(key)?;
             let activity = [tenant_in(key)?, id.as_bytes()].concat();
@@ -244,7 +244,7 @@ impl<'s> LinkedTables<'s> {
     }
 
     /// Whether each entry of the log of engagement can be read in one copy, as far as this is known.
-    fn is_log_whole(&self, found: &mut Verified) -> Result<bool, StoreError> {
+    fn is_log_whole(&self, found: &mut VerifyReport) -> Result<bool, StoreError> {
         let mut is_whole = false;
         for copy in [rows::ENGAGEMENT_LOG, rows::ENGAGEMENT_LOG_TWIN] {
             is_whole |= match self.open(copy)? {
@@ -264,7 +264,7 @@ impl<'s> LinkedTables<'s> {
         &self,
         key: &[u8],
         activity: &Activity,
-        found: &mut Verified,
+        found: &mut VerifyReport,
     ) -> Result<(), StoreError> {
         let tenant = keys::tenant_of(key).ok_or_else(no_key)?;
         let fits = corruption::contained(|| {
@@ -280,7 +280,7 @@ impl<'s> LinkedTables<'s> {
     }
 
     /// Checks tables whose rows each belong to a row of another table.
-    fn pairs(&self, found: &mut Verified) -> Result<(), StoreError> {
+    fn pairs(&self, found: &mut VerifyReport) -> Result<(), StoreError> {
         self.twins(found)?;
         self.pair(rows::ONCE_PLACES, rows::ONCE, found, |key, value| {
             stored_value::unseal(key, value).map(<[u8]>::to_vec)
@@ -303,7 +303,7 @@ impl<'s> LinkedTables<'s> {
     }
 
     /// Checks that both copies of the log of engagement are the same.
-    fn twins(&self, found: &mut Verified) -> Result<(), StoreError> {
+    fn twins(&self, found: &mut VerifyReport) -> Result<(), StoreError> {
         for [copy, twin] in [
             [rows::ENGAGEMENT_LOG, rows::ENGAGEMENT_LOG_TWIN],
             [rows::ENGAGEMENT_LOG_TWIN, rows::ENGAGEMENT_LOG],
@@ -324,7 +324,7 @@ impl<'s> LinkedTables<'s> {
         &self,
         from: Table,
         to: Table,
-        found: &mut Verified,
+        found: &mut VerifyReport,
         named: impl Fn(&[u8], &[u8]) -> Result<Vec<u8>, StoreError>,
     ) -> Result<(), StoreError> {
         let Some(Some(others)) = self.open(to)? else { return Ok(()) };
@@ -347,8 +347,8 @@ impl<'s> LinkedTables<'s> {
     }
 
     /// Checks counters: each must equal the number of its rows.
-    fn counters(&self, found: &mut Verified) -> Result<(), StoreError> {
-        let counted: [(Table, CounterOf); 4] = [
+    fn counters(&self, found: &mut VerifyReport) -> Result<(), StoreError> {
+        let counted: [(Table, RowCounter); 4] = [
             (rows::PARKED, |_| Some(Counter::Parked)),
             (rows::REPORT, |_| Some(Counter::Reported)),
             (rows::ONCE, |_| Some(Counter::Once)),

@@ -31,7 +31,7 @@ const MAX_REPORTED: usize = 100;
 
 /// The result of a verification.
 #[derive(Debug, Default)]
-pub struct Verified {
+pub struct VerifyReport {
     /// Number of rows that could be read.
     pub rows: u64,
     /// Total number of problems.
@@ -49,7 +49,7 @@ pub struct Corruption {
     pub what: String,
 }
 
-impl Verified {
+impl VerifyReport {
     /// Whether there are no problems.
     pub fn is_sound(&self) -> bool {
         self.problem_count == 0
@@ -82,7 +82,7 @@ impl Verified {
 ///
 /// # Errors
 /// [`OpenError`] when the store cannot be read at all.
-pub fn verify(folder: &Path, cache_bytes: usize) -> Result<Verified, OpenError> {
+pub fn verify(folder: &Path, cache_bytes: usize) -> Result<VerifyReport, OpenError> {
     // redb may panic on a corrupted file; that is reported as a problem.
     panics::log_panics();
     let path = folder.join(FILE_NAME);
@@ -93,8 +93,11 @@ pub fn verify(folder: &Path, cache_bytes: usize) -> Result<Verified, OpenError> 
 ///
 /// # Errors
 /// As [`verify`].
-pub fn verify_file(store_file: &dyn StoreFile, cache_bytes: usize) -> Result<Verified, OpenError> {
-    let mut verified = Verified::default();
+pub fn verify_file(
+    store_file: &dyn StoreFile,
+    cache_bytes: usize,
+) -> Result<VerifyReport, OpenError> {
+    let mut verified = VerifyReport::default();
     // A store on a disk that takes no writes is verified too, so an error is ignored.
     let _ = store_file.forget_cached(&[EVERYTHING]);
     let database = open::open_to_read(store_file.open()?, OpenAt::LastWhole, cache_bytes)?;
@@ -111,7 +114,7 @@ pub fn verify_file(store_file: &dyn StoreFile, cache_bytes: usize) -> Result<Ver
 }
 
 /// Reads every row, and checks the references between tables.
-fn check_rows(database: &Database, verified: &mut Verified) -> Result<(), StoreError> {
+fn check_rows(database: &Database, verified: &mut VerifyReport) -> Result<(), StoreError> {
     let snapshot = RedbSnapshot::new(database.begin_read()?, Arc::default());
     for table in rows::ALL {
         let done = corruption::contained(|| check_table(&snapshot, table, verified));
@@ -138,7 +141,7 @@ fn check_rows(database: &Database, verified: &mut Verified) -> Result<(), StoreE
 }
 
 /// Runs redb's own check, for problems that no row shows. It stops at the first one.
-fn check_pages(mut database: Database, verified: &mut Verified) {
+fn check_pages(mut database: Database, verified: &mut VerifyReport) {
     let checked = corruption::contained_open(|| Ok(database.check_integrity()?));
     match &checked {
         Ok(_) => corruption::drop_quietly(database),
@@ -155,7 +158,7 @@ fn check_pages(mut database: Database, verified: &mut Verified) {
 fn check_table(
     snapshot: &ReadTransaction,
     definition: Table,
-    verified: &mut Verified,
+    verified: &mut VerifyReport,
 ) -> Result<(), StoreError> {
     let Some(table) = redb_table::open_if_there(snapshot, definition)? else {
         return Ok(());

@@ -14,7 +14,7 @@ use std::{
 use redb::WriteTransaction;
 use svctrack_core::value::TenantId;
 
-use super::{reopen_after_error, shared::Shared};
+use super::{reopen_after_error, shared::SharedState};
 use crate::{
     Health, StoreError, Tenant,
     embedded::{engagement, file::corruption, tables::transaction::WriteTables},
@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// Cause for which a transaction was not completed.
-enum Failed {
+enum TransactionFailure {
     /// The command that was being carried out broke down.
     Command(StoreError),
     /// The changes that the commands have gathered together could not be written.
@@ -40,7 +40,7 @@ enum Failed {
 
 /// The writer's own state.
 pub(crate) struct Writer {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedState>,
     pub(crate) sequence: Sequence,
     /// Tenants with parked events to replay.
     pub(crate) replays: ReplayQueue,
@@ -58,7 +58,7 @@ pub(crate) struct WriterState {
 
 impl WriterState {
     /// Takes over the state that a committed transaction leaves.
-    fn commit(&mut self, known: LookupCache, engagement: engagement::Changes) {
+    fn commit(&mut self, known: LookupCache, engagement: engagement::UncommittedChanges) {
         self.known = known;
         if let Some(rows) = &mut self.engagement {
             rows.commit(engagement);
@@ -66,7 +66,7 @@ impl WriterState {
     }
 
     /// Checks whether the log of engagement is the reason for which the gathered changes could not be written.
-    fn look_at_log(&mut self, shared: &Shared) {
+    fn look_at_log(&mut self, shared: &SharedState) {
         let rows = self.engagement.as_mut();
         let looked =
             rows.map(|rows| corruption::contained(|| rows.look_at_log(&*shared.snapshot()?)));
@@ -81,13 +81,13 @@ struct BatchResult {
     outcomes: Vec<CommandResult>,
     to_replay: BTreeMap<TenantId, Tenant>,
     known: LookupCache,
-    engagement: engagement::Changes,
+    engagement: engagement::UncommittedChanges,
     found: BTreeMap<&'static str, u64>,
     rows: usize,
 }
 
 /// Replies to all waiting commands when the writer ends, however it ends.
-struct WriterGuard(Arc<Shared>);
+struct WriterGuard(Arc<SharedState>);
 
 impl Drop for WriterGuard {
     fn drop(&mut self) {
@@ -137,15 +137,15 @@ impl Writer {
                     continue;
                 }
                 Ok(Err(failed)) => failed,
-                Err(thrown) => Failed::Store(corruption::error_of(&*thrown)),
+                Err(thrown) => TransactionFailure::Store(corruption::error_of(&*thrown)),
             };
             match failed {
-                Failed::Command(error) => batch.reject_current(error),
-                Failed::Together(error) => {
+                TransactionFailure::Command(error) => batch.reject_current(error),
+                TransactionFailure::Together(error) => {
                     self.kept.look_at_log(&self.shared);
                     return self.serve_in_halves(batch, error);
                 }
-                Failed::Store(error) => {
+                TransactionFailure::Store(error) => {
                     // The commit may be on disk, or not.
                     self.kept.engagement = None;
                     let error = self.shared.opened().cause(error);
@@ -187,15 +187,15 @@ impl Writer {
 
     /// Carries out the batch, and further commands while the batch is open; returns the outcome of each command once
     /// all of it is on disk.
-    fn transact(&mut self, batch: &mut Batch) -> Result<Vec<CommandResult>, Failed> {
-        let mut engagement = self.engagement().map_err(Failed::Store)?;
-        let transaction = self.shared.begin().map_err(Failed::Store)?;
+    fn transact(&mut self, batch: &mut Batch) -> Result<Vec<CommandResult>, TransactionFailure> {
+        let mut engagement = self.engagement().map_err(TransactionFailure::Store)?;
+        let transaction = self.shared.begin().map_err(TransactionFailure::Store)?;
         let carried_out = self.carry_out_all(&transaction, &mut engagement, batch);
         self.kept.engagement = Some(engagement);
         match carried_out {
             Ok(BatchResult { outcomes, to_replay, known, engagement, found, rows }) => {
                 let began = Instant::now();
-                transaction.commit().map_err(|error| Failed::Store(error.into()))?;
+                transaction.commit().map_err(|error| TransactionFailure::Store(error.into()))?;
                 self.count_commit(began.elapsed(), batch.jobs.len(), rows, found);
                 self.replays.mark(to_replay);
                 self.shared.show_latest(&scope_of(&batch.jobs));
@@ -206,7 +206,7 @@ impl Writer {
             }
             Err(failed) => {
                 // Dropping the transaction while unwinding would leave the file in need of a repair.
-                transaction.abort().map_err(|error| Failed::Store(error.into()))?;
+                transaction.abort().map_err(|error| TransactionFailure::Store(error.into()))?;
                 Err(failed)
             }
         }
@@ -231,11 +231,11 @@ impl Writer {
         transaction: &WriteTransaction,
         engagement: &mut engagement::EngagementCache,
         batch: &mut Batch,
-    ) -> Result<BatchResult, Failed> {
-        let of_store = |error: StoreError| Failed::Store(error);
+    ) -> Result<BatchResult, TransactionFailure> {
+        let of_store = |error: StoreError| TransactionFailure::Store(error);
         let of_all = |error: StoreError| match error.is_of_the_file() {
-            true => Failed::Store(error),
-            false => Failed::Together(error),
+            true => TransactionFailure::Store(error),
+            false => TransactionFailure::Together(error),
         };
         // Stored again only once the transaction is committed.
         let known = std::mem::take(&mut self.kept.known);
@@ -257,8 +257,10 @@ impl Writer {
             });
             match catch_unwind(done) {
                 Ok(Ok(outcome)) => outcomes.push(outcome),
-                Ok(Err(error)) => return Err(blame(error, &mut tables)),
-                Err(thrown) => return Err(blame(corruption::error_of(&*thrown), &mut tables)),
+                Ok(Err(error)) => return Err(classify_failure(error, &mut tables)),
+                Err(thrown) => {
+                    return Err(classify_failure(corruption::error_of(&*thrown), &mut tables));
+                }
             }
             batch.at += 1;
             if batch.is_open && batch.at == batch.jobs.len() {
@@ -302,11 +304,11 @@ impl Writer {
     }
 }
 
-/// Kind of failure by an error that a command has met.
-fn blame(error: StoreError, tables: &mut WriteTables<'_>) -> Failed {
+/// Classifies an error of a command as a failure of the command, the batch or the store.
+fn classify_failure(error: StoreError, tables: &mut WriteTables<'_>) -> TransactionFailure {
     match error {
-        error if error.is_of_the_file() => Failed::Store(error),
-        error if tables.has_failed() => Failed::Together(error),
-        error => Failed::Command(error),
+        error if error.is_of_the_file() => TransactionFailure::Store(error),
+        error if tables.has_failed() => TransactionFailure::Together(error),
+        error => TransactionFailure::Command(error),
     }
 }

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::shared::Shared;
+use super::shared::SharedState;
 use crate::{
     Health, StoreError,
     embedded::{
@@ -42,7 +42,7 @@ const CACHE_BYTES_BESIDE: usize = 32 * 1024 * 1024;
 
 /// Recovers the store, however long it takes; ends without success when the store is closed. `reject` rejects the
 /// queued commands with the error of the store.
-pub(crate) fn recover(shared: &Shared, reject: impl Fn(&StoreError)) {
+pub(crate) fn recover(shared: &SharedState, reject: impl Fn(&StoreError)) {
     shared.set_health(Health::Recovering);
     let mut pause = FIRST_PAUSE;
     let mut may_renew = true;
@@ -72,7 +72,7 @@ pub(crate) fn recover(shared: &Shared, reject: impl Fn(&StoreError)) {
 /// Tries to recover the store. Reads continue over a separate database: as long as the disk does not work, over the
 /// last commit whose blocks are known to be on disk, which may be one that failed at its very end, and then over the
 /// last one that the file has.
-fn try_to_recover(shared: &Shared) -> Result<(), OpenError> {
+fn try_to_recover(shared: &SharedState) -> Result<(), OpenError> {
     let (store_file, progress) = (&*shared.store_file, &shared.progress);
     let read_apart = |at| DatabaseHandle::to_read(store_file, progress, at, CACHE_BYTES_BESIDE);
     if !shared.opened().can_be_read_apart() {
@@ -85,13 +85,15 @@ fn try_to_recover(shared: &Shared) -> Result<(), OpenError> {
     let (opened, held) =
         DatabaseHandle::for_second_writer(store_file, progress, shared.cache_bytes)?;
     // A failed database must not write any more, not even when it is dropped.
-    try_to_write(shared, &opened).inspect_err(|_| opened.shut()).map_err(|e| opened.cause(e))?;
+    try_to_write(shared, &opened)
+        .inspect_err(|_| opened.close_gate())
+        .map_err(|e| opened.cause(e))?;
     shared.go_on_over(opened);
     drop(held);
     Ok(())
 }
 
-fn try_to_write(shared: &Shared, opened: &DatabaseHandle) -> Result<(), StoreError> {
+fn try_to_write(shared: &SharedState, opened: &DatabaseHandle) -> Result<(), StoreError> {
     match corruption::contained(|| look_at_last_commit(opened)) {
         // Corrupted data is an error for callers that request it, and does not prevent writes.
         Err(StoreError::Corrupted { cause, .. }) => {
@@ -104,7 +106,7 @@ fn try_to_write(shared: &Shared, opened: &DatabaseHandle) -> Result<(), StoreErr
 
 /// Rewrites the store from the rows that can be read; returns whether it did. Meanwhile commands are rejected. The copy
 /// ends when the store is closed.
-fn renew(shared: &Shared, reject: &dyn Fn()) -> bool {
+fn renew(shared: &SharedState, reject: &dyn Fn()) -> bool {
     let mut rejected = Instant::now();
     let mut look = |table: &Table, key: &[u8], value: &[u8]| {
         if rejected.elapsed() >= REJECTED_EVERY {
@@ -154,7 +156,7 @@ fn try_commit(opened: &DatabaseHandle) -> Result<(), StoreError> {
 }
 
 /// Waits for a pause; returns whether the store was closed meanwhile.
-fn wait(shared: &Shared, pause: Duration, reject: &impl Fn()) -> bool {
+fn wait(shared: &SharedState, pause: Duration, reject: &impl Fn()) -> bool {
     let until = Instant::now() + pause;
     while Instant::now() < until {
         reject();

@@ -26,10 +26,10 @@ use crate::{
         },
         tables::snapshot::RedbSnapshot,
     },
-    metrics::{Measures, StoreMetrics},
+    metrics::{MetricsRecorder, StoreMetrics},
     queueing::{
         listeners::Listeners,
-        queue::{Job, Queues},
+        queue::{QueuedCommand, Queues},
         token_uses::TokenUses,
     },
     reads::{
@@ -50,7 +50,7 @@ const MAX_WAITING_READS: usize = 64;
 const BEGUN_ANEW_FOR: Duration = Duration::from_secs(10);
 
 /// State that the writer and the readers share.
-pub(crate) struct Shared {
+pub(crate) struct SharedState {
     pub(crate) id: StoreId,
     pub(crate) store_file: Box<dyn StoreFile>,
     pub(crate) cache_bytes: usize,
@@ -73,18 +73,18 @@ pub(crate) struct Shared {
     pub(crate) uses: TokenUses,
     pub(crate) listeners: Listeners,
     pub(crate) progress: Arc<DiskProgress>,
-    pub(crate) measures: Measures,
+    pub(crate) measures: MetricsRecorder,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) times: Mutex<Times>,
 }
 
-impl Shared {
+impl SharedState {
     pub(crate) fn opened(&self) -> Arc<DatabaseHandle> {
         self.opened.read().clone()
     }
 
     /// Queues a command, unless the writer is stalled.
-    pub(crate) fn push(&self, job: Job) -> Result<(), StoreError> {
+    pub(crate) fn push(&self, job: QueuedCommand) -> Result<(), StoreError> {
         if self.progress.is_stalled() {
             return Err(StoreError::Unavailable("the disk does not respond".to_owned()));
         }
@@ -102,7 +102,7 @@ impl Shared {
         self.opened().snapshot()
     }
 
-    /// Shows reads the state after a write.
+    /// Publishes the state after a write to reads.
     pub(crate) fn show_latest(&self, scope: &CommitScope) {
         self.latest.show(self.own_snapshot().ok(), scope);
     }
@@ -119,7 +119,7 @@ impl Shared {
         self.try_to_read(|| read(&self.snapshot()?))
     }
 
-    /// Reads a record or the like.
+    /// Reads a single row, such as a record.
     pub(crate) fn read_point<T>(
         &self,
         read: impl Fn(&SharedSnapshot<RedbSnapshot>) -> Result<T, StoreError>,
@@ -177,7 +177,7 @@ impl Shared {
         is_opened()
     }
 
-    /// Writes all that is stored now into a file, and brings that to disk.
+    /// Writes all that is stored now into a file, and syncs it.
     pub(crate) fn back_up(
         &self,
         file: &File,
@@ -215,8 +215,8 @@ impl Shared {
         done
     }
 
-    /// Replaces the database for reads, and shuts the old one off from its file: running reads continue over the new
-    /// one.
+    /// Replaces the database for reads, and closes the gate of the old one to its file: running reads continue over the
+    /// new one.
     pub(crate) fn go_on_over(&self, new: DatabaseHandle) {
         new.read_ahead();
         let old = {
@@ -226,7 +226,7 @@ impl Shared {
         self.show_latest(&CommitScope::ANYTHING);
         self.reopened.fetch_add(1, Ordering::Release);
         self.recovery.wake();
-        old.shut();
+        old.close_gate();
     }
 
     pub(crate) fn times(&self) -> MutexGuard<'_, Times> {

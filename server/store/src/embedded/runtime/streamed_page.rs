@@ -6,10 +6,10 @@ use std::{sync::Arc, vec};
 use futures_util::{StreamExt as _, stream};
 use svctrack_core::value::ObjectId;
 
-use super::{held_snapshots::HeldSnapshot, shared::Shared};
+use super::{held_snapshots::HeldSnapshot, shared::SharedState};
 use crate::{
     RecordStream, StoreError,
-    embedded::{apart, file::corruption},
+    embedded::{file::corruption, run_with_permit},
     queueing::read_permits::ReadPermits,
     reads::list::{self, ListRequest},
 };
@@ -23,7 +23,7 @@ struct UnreadRows {
 
 /// Reads the records with these ids, in this order.
 pub(crate) fn read(
-    (shared, turns): (Arc<Shared>, Arc<ReadPermits>),
+    (shared, turns): (Arc<SharedState>, Arc<ReadPermits>),
     asked: ListRequest,
     held: Arc<HeldSnapshot>,
     ids: Vec<ObjectId>,
@@ -36,13 +36,13 @@ pub(crate) fn read(
             if rest.ids.as_slice().is_empty() {
                 return Ok::<_, StoreError>(None);
             }
-            let work = move |shared: &Shared| {
+            let work = move |shared: &SharedState| {
                 let snapshot = rest.held.get()?;
                 let read =
                     corruption::contained(|| list::read_on(&rest.asked, &*snapshot, &mut rest.ids));
                 Ok((shared.counted(read)?, rest))
             };
-            apart(shared, &turns, tenant, work).await.map(Some)
+            run_with_permit(shared, &turns, tenant, work).await.map(Some)
         }
     })
     .boxed()

@@ -7,7 +7,7 @@ use redb::{TableError, WriteTransaction};
 use super::{append_table::AppendTable, redb_table::WriteTable};
 use crate::{
     StoreError,
-    embedded::engagement::{Changes, EngagementCache, TransactionEngagement},
+    embedded::engagement::{EngagementCache, TransactionEngagement, UncommittedChanges},
     parallel::run_both,
     rows::*,
     rules::{
@@ -67,7 +67,7 @@ impl<'t> WriteTables<'t> {
 
     /// Writes gathered rows and engagement before the transaction is committed. Returns the lookup cache and the
     /// changes of cached engagement.
-    pub(crate) fn finish(mut self) -> Result<(LookupCache, Changes), StoreError> {
+    pub(crate) fn finish(mut self) -> Result<(LookupCache, UncommittedChanges), StoreError> {
         for table in self.appended() {
             table.written()?;
         }
@@ -76,7 +76,7 @@ impl<'t> WriteTables<'t> {
 
     /// Finishes the transaction, and writes records and engagement at the same time where there are many rows: these
     /// are a third of the work of a bulk call.
-    pub(crate) fn finish_bulk(self) -> Result<(LookupCache, Changes), StoreError> {
+    pub(crate) fn finish_bulk(self) -> Result<(LookupCache, UncommittedChanges), StoreError> {
         if self.engagement.touched() < MIN_ROWS_BESIDE {
             return self.finish();
         }

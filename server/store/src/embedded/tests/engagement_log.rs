@@ -47,7 +47,7 @@ impl World {
         }
     }
 
-    pub(crate) fn verified(self) -> Verified {
+    pub(crate) fn verified(self) -> VerifyReport {
         let Self { store, folder, .. } = self;
         drop(store);
         verify(folder.path(), CACHE_BYTES).unwrap()

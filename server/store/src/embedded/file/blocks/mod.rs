@@ -43,22 +43,23 @@ const MAX_KNOWN_GROUPS: usize = 2_560;
 #[derive(Debug)]
 pub(crate) struct Blocks {
     under: Storage,
-    known: Mutex<Known>,
+    known: Mutex<BlockState>,
     /// Held while changes are written to disk.
     syncing: Mutex<()>,
     /// Blocks that a later header names, which was skipped when the file was opened.
     passed_over: Option<WriteSet>,
 }
 
+/// State of the blocks: the header, the cached checksums, and the writes since the last sync.
 #[derive(Debug)]
-struct Known {
+struct BlockState {
     header: Header,
     groups: HashMap<u64, ChecksumGroup, RandomState>,
     /// Number of times that groups were dropped.
     let_go: u64,
     /// Blocks that were written since the last sync.
     fresh: WriteSet,
-    /// Blocks among these that are being brought to disk.
+    /// Blocks among these that a running sync writes to disk.
     in_writing: WriteSet,
     /// Blocks that the header on disk names.
     named: WriteSet,
@@ -99,7 +100,7 @@ impl Blocks {
     }
 
     fn with(under: Storage, header: Header, named: WriteSet) -> Self {
-        let known = Known {
+        let known = BlockState {
             header,
             groups: HashMap::default(),
             let_go: 0,
@@ -136,13 +137,13 @@ impl Blocks {
         places.into_iter().map(|p| layout::offset(p.start)..layout::offset(p.end)).collect()
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, BlockState> {
         self.known.lock()
     }
 
     /// State of the blocks, with the sums of a group. The sums are read without the lock, since the disk may hang
     /// meanwhile.
-    fn knowing(&self, group: u64) -> io::Result<MutexGuard<'_, Known>> {
+    fn knowing(&self, group: u64) -> io::Result<MutexGuard<'_, BlockState>> {
         loop {
             let let_go = {
                 let known = self.known();
@@ -253,7 +254,7 @@ impl Blocks {
         if !self.known().names(&blocks) {
             return Ok(());
         }
-        let _turn = self.turn();
+        let _turn = self.lock_sync();
         if !self.known().names(&blocks) {
             return Ok(());
         }
@@ -277,12 +278,12 @@ impl Blocks {
         }
     }
 
-    fn turn(&self) -> MutexGuard<'_, ()> {
+    fn lock_sync(&self) -> MutexGuard<'_, ()> {
         self.syncing.lock()
     }
 }
 
-impl Known {
+impl BlockState {
     /// Adds the checksums of a group that were read after `let_go` drops, unless there was another drop since: then
     /// they may have been changed, written and dropped as well.
     fn add(&mut self, loaded: ChecksumGroup, let_go: u64) {
@@ -405,7 +406,7 @@ impl StorageBackend for Blocks {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let _turn = self.turn();
+        let _turn = self.lock_sync();
         self.change(|| self.bring_to_disk())
     }
 
