@@ -171,3 +171,19 @@ async fn a_company_shows_amounts_and_states_of_its_licenses_and_tickets() {
     }
     assert!(!html.contains(">To date derived</th>"), "{html}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn amounts_below_each_other_in_a_list_have_the_same_number_of_decimals() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    year(&server, "whole", 30, json!({})).await;
+    let html = page(&reader, "/app/records/licenses").await;
+    assert!(html.contains(">EUR 100</td>"), "{html}");
+    year(&server, "cents", 30, json!({"mrr": 55.5})).await;
+    for path in ["/app/records/licenses", "/app/records/companies/extid-acme"] {
+        let html = page(&reader, path).await;
+        for text in [">EUR 100.00</td>", ">EUR 55.50</td>"] {
+            assert!(html.contains(text), "{path}, {text}: {html}");
+        }
+    }
+}

@@ -185,15 +185,18 @@ fn value<'v>(view: &'v RecordView, field: &'static FieldDef) -> impl Renderable 
 fn related<'v>(list: &'v RelatedList, base: &'v BaseCurrency) -> impl Renderable + 'v {
     let title = label_of(list.def.path);
     let cells = RecordCells { def: list.def, base, references: &list.references };
+    let decimals = |column: &&FieldDef| cells.decimals(column, &list.records);
+    let columns = list.columns.iter().copied();
+    let columns: Vec<_> = columns.map(|column| (column, decimals(&column))).collect();
     let table = maud! {
         table {
-            thead { tr { @for column in &list.columns {
+            thead { tr { @for (column, _) in &columns {
                 th scope="col" class=[is_number(column).then_some("num")] { (named(column)) }
             } } }
             tbody.stacked {
                 @for record in &list.records {
                     tr {
-                        @for (at, column) in list.columns.iter().enumerate() {
+                        @for (at, (column, decimals)) in columns.iter().enumerate() {
                             @if at == 0 {
                                 th scope="row" {
                                     a href=(record_address(list.def.path, text(record, "_id"))) {
@@ -201,7 +204,7 @@ fn related<'v>(list: &'v RelatedList, base: &'v BaseCurrency) -> impl Renderable
                                     }
                                 }
                             } @else {
-                                td class=[is_number(column).then_some("num")] data-label=(named(column)) { (cells.cell(column, record)) }
+                                td class=[is_number(column).then_some("num")] data-label=(named(column)) { (cells.cell(column, record, *decimals)) }
                             }
                         }
                     }

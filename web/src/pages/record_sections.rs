@@ -7,7 +7,7 @@ use super::{
     activity::{ActivityColumns, ActivityLine, DayCount, activity_table, day_bars},
     audit::{AuditLine, audit_table},
     customers::{CustomerLine, MrrAtStake},
-    format::{decimals, money},
+    format::{decimals_of, fixed, money, rounded},
     home::Figure,
     parts::{ColumnHead, chart, table},
     shell::{Shell, csrf},
@@ -162,19 +162,20 @@ fn stake_formula<'l>(line: &'l CustomerLine, stake: &'l MrrAtStake) -> impl Rend
         ("Fewer activities", stake.beats_points),
         ("Open tickets", stake.ticket_points),
     ];
+    let decimals = decimals_of(terms.map(|(_, points)| points));
     let rows = maud! {
         tbody {
             @for (reason, points) in terms {
-                tr { th scope="row" { (reason) } td.num { (decimals(points, 2)) } }
+                tr { th scope="row" { (reason) } td.num { (fixed(points, decimals)) } }
             }
-            tr { th scope="row" { "All points" } td.num { strong { (decimals(stake.points, 2)) } } }
+            tr { th scope="row" { "All points" } td.num { strong { (fixed(stake.points, decimals)) } } }
         }
     };
     let table = table("Points", [ColumnHead::Text("Reason"), ColumnHead::Number("Points")], rows);
     maud! {
         p {
-            strong { (money(stake.amount, &line.base)) } " = MRR " (decimals(stake.mrr, 2))
-            " × nearness of the renewal " (decimals(stake.nearness, 4)) " × " (decimals(stake.points, 2)) " points / 100"
+            strong { (money(stake.amount, &line.base)) } " = MRR " (rounded(stake.mrr, 2))
+            " × nearness of the renewal " (rounded(stake.nearness, 4)) " × " (rounded(stake.points, 2)) " points / 100"
         }
         @if let Some(overdue) = overdue {
             p { "This MRR includes " (money(overdue, &line.base)) " of overdue licenses, which the MRR of the company leaves out." }

@@ -161,6 +161,9 @@ pub fn is_offered(field: &FieldDef) -> bool {
 
 fn table(view: &RecordsView) -> impl Renderable {
     let cells = RecordCells { def: view.def, base: &view.base, references: &view.references };
+    let decimals = |column: &&FieldDef| cells.decimals(column, &view.records);
+    let columns = view.columns.iter().copied();
+    let columns: Vec<_> = columns.map(|column| (column, decimals(&column))).collect();
     maud! {
         table {
             caption.hidden-label { (label_of(view.def.path)) }
@@ -168,11 +171,11 @@ fn table(view: &RecordsView) -> impl Renderable {
             tbody.stacked {
                 @for record in &view.records {
                     tr {
-                        @for (at, column) in view.columns.iter().enumerate() {
+                        @for (at, (column, decimals)) in columns.iter().enumerate() {
                             @if at == 0 {
                                 th scope="row" { (link(view, &cells, column, record)) }
                             } @else {
-                                td class=[is_number(column).then_some("num")] data-label=(named(column)) { (cells.cell(column, record)) }
+                                td class=[is_number(column).then_some("num")] data-label=(named(column)) { (cells.cell(column, record, *decimals)) }
                             }
                         }
                     }
