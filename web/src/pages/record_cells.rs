@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value};
 use svctrack_core::{
     resources::{company::MRR_BY_CURRENCY, settings::BaseCurrency, timesheet::EPOCH_DAYS},
     schema::{CurrencyOf, FieldDef, FieldKind, Fill, ResourceDef},
-    value::ValidationError,
+    value::{ValidationError, counted},
 };
 
 use super::{
@@ -17,6 +17,8 @@ use super::{
     shell::record_address,
 };
 
+/// Name of the property with the issues of a record.
+const ISSUES: &str = "issues";
 /// Maximum number of decimals of a number in a table that is no amount.
 const MAX_DECIMALS: usize = 4;
 
@@ -65,6 +67,8 @@ impl<'v> RecordCells<'v> {
         maud! {
             @if let Some(path) = &path {
                 a href=(path) { (self.text(field, record)) }
+            } @else if has_issues(field) {
+                (issues(record.get(field.name)))
             } @else if let Some(number) = number {
                 (with_currency(currency_of(field, record, self.base), &fixed(number, decimals)))
             } @else {
@@ -83,6 +87,25 @@ impl<'v> RecordCells<'v> {
         let shown = self.text(field, record);
         let is_named = !shown.is_empty() && shown != id;
         is_named.then(|| record_address(target.path, id))
+    }
+}
+
+/// Whether a property has the issues of a record: what is missing or contradictory in it.
+pub(super) fn has_issues(field: &FieldDef) -> bool {
+    field.has_objects() && field.name == ISSUES
+}
+
+/// The issues of a record in a table: their number, which opens them.
+fn issues(value: Option<&Value>) -> impl Renderable {
+    let found: Vec<String> =
+        value.and_then(Value::as_array).into_iter().flatten().map(plain).collect();
+    maud! {
+        @if !found.is_empty() {
+            details.issues {
+                summary { span.badge.warn { (counted(found.len(), "issue")) } }
+                ul { @for message in &found { li { (message) } } }
+            }
+        }
     }
 }
 
