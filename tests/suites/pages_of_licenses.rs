@@ -187,3 +187,37 @@ async fn amounts_below_each_other_in_a_list_have_the_same_number_of_decimals() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_company_leads_to_its_sections_and_has_the_newest_licenses_first() {
+    let server = server().await;
+    // The newest one is stored first.
+    for (key, ends_in) in [("newest", 200), ("oldest", -700), ("middle", -200)] {
+        year(&server, key, ends_in, json!({"product": key})).await;
+    }
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let html = page(&reader, "/app/records/companies/extid-acme").await;
+    let part = |name: &str| {
+        let opened = html.split(&format!("id=\"{name}\"")).nth(1).unwrap_or_default();
+        opened.split("</section>").next().unwrap_or_default().to_owned()
+    };
+    for (section, label) in [
+        ("stake", "At stake"),
+        ("timeline", "Timeline"),
+        ("licenses", "Licenses <small>3</small>"),
+        ("properties", "Properties"),
+        ("changes", "Changes"),
+    ] {
+        let link = format!("<a href=\"#{section}\">{label}</a>");
+        assert!(html.contains(&link), "{link}: {html}");
+        assert!(!part(section).is_empty(), "{section}: {html}");
+    }
+    for section in ["timeline", "licenses"] {
+        let part = part(section);
+        let places = ["newest", "middle", "oldest"].map(|key| part.find(&format!(">{key}</a>")));
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{section}: {part}");
+    }
+    // A short page needs no list of its sections.
+    let html = page(&reader, "/app/records/products").await;
+    assert!(!html.contains("On this page"), "{html}");
+}

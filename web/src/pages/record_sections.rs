@@ -38,6 +38,20 @@ pub enum RecordSection {
 }
 
 impl RecordSection {
+    /// Id of the section and its name in the list of sections; none for what needs no link.
+    pub(super) fn link(&self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Stake(_) => Some(("stake", "At stake")),
+            Self::Timeline(_) => Some(("timeline", "Timeline")),
+            Self::Picture { .. } => Some(("mrr", "MRR")),
+            Self::Days { .. } => Some(("activity", "Activity")),
+            Self::Changes { .. } => Some(("changes", "Changes")),
+            Self::Facts(_) | Self::Figures(_) | Self::Activities { .. } | Self::Erase { .. } => {
+                None
+            }
+        }
+    }
+
     /// Whether the section belongs to the end of the page, with what cannot be undone.
     pub(super) fn is_last(&self) -> bool {
         matches!(self, Self::Changes { .. } | Self::Erase { .. })
@@ -68,19 +82,19 @@ fn section<'a>(shell: &'a Shell, extra: &'a RecordSection) -> impl Renderable + 
             RecordSection::Figures(each) => { (figures(each)) }
             RecordSection::Stake(line) => { (stake(line.as_deref())) }
             RecordSection::Timeline(view) => {
-                section aria-labelledby="h-timeline" {
+                section #timeline aria-labelledby="h-timeline" {
                     h2 #h-timeline { "License timeline" }
                     @if view.licenses.is_empty() { p.muted { "No licenses yet." } } @else { (timeline(view)) }
                 }
             }
             RecordSection::Picture { title, picture, report } => {
-                section {
+                section #mrr {
                     h2 { a href=(report) { (*title) } }
                     (chart(picture, title))
                 }
             }
             RecordSection::Days { days, is_partial } => {
-                section aria-labelledby="h-days" {
+                section #activity aria-labelledby="h-days" {
                     h2 #h-days { "Activity by day" }
                     (day_bars(days))
                     @if *is_partial { p.muted { "Only the newest activities are counted here." } }
@@ -97,7 +111,7 @@ fn section<'a>(shell: &'a Shell, extra: &'a RecordSection) -> impl Renderable + 
                 }
             }
             RecordSection::Changes { lines, all } => {
-                section aria-labelledby="h-changes" {
+                section #changes aria-labelledby="h-changes" {
                     h2 #h-changes { a href=(all) { "Changes" } }
                     @if lines.is_empty() {
                         p.muted { "None: the record was created by an event, or before the audit log." }
@@ -139,7 +153,7 @@ fn inside(figure: &Figure) -> impl Renderable {
 fn stake(line: Option<&CustomerLine>) -> impl Renderable {
     let stake = line.and_then(|line| Some((line, line.at_stake.as_ref()?)));
     maud! {
-        section aria-labelledby="h-stake" {
+        section #stake aria-labelledby="h-stake" {
             h2 #h-stake { a href="/app/customers" { "At stake" } }
             @if let Some((line, stake)) = stake {
                 (stake_formula(line, stake))
