@@ -226,21 +226,21 @@ fn company_table<'v>(currency: &'v str, companies: &'v [CompanyShare]) -> impl R
 
 fn user_table(users: &[UserShare]) -> impl Renderable {
     let rows = maud! {
-        tbody {
+        tbody.stacked {
             @for user in users {
                 tr {
                     th scope="row" {
                         a href=(record_address("endusers", &user.user)) { (named(&user.name, &user.user)) }
                     }
-                    td {
+                    td data-label="Company" {
                         @if let Some(company) = &user.company {
                             a href=(record_address("companies", company)) { (named(&user.company_name, company)) }
                         }
                     }
-                    td.num { (user.first_active) }
-                    td.num { (user.days) }
-                    td.num { (grouped(&user.activities.to_string())) }
-                    td.num { (grouped(&user.occurrences.to_string())) }
+                    td.num data-label="First active" { (user.first_active) }
+                    td.num data-label="Active days" { (user.days) }
+                    td.num data-label="Activities" { (grouped(&user.activities.to_string())) }
+                    td.num data-label="Occurrences" { (grouped(&user.occurrences.to_string())) }
                 }
             }
         }
