@@ -189,6 +189,28 @@ async fn amounts_below_each_other_in_a_list_have_the_same_number_of_decimals() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_licenses_shows_their_issues() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    year(&server, "sound", 30, json!({})).await;
+    let list = "/app/records/licenses";
+    let html = page(&reader, list).await;
+    assert!(!html.contains(">Issues</span></th>"), "{html}");
+    year(&server, "one", 30, json!({"_currency": null})).await;
+    let html = page(&reader, list).await;
+    assert!(html.contains(">Issues</span></th>"), "{html}");
+    let issue = ">1 issue</span></summary><ul><li>currency is needed";
+    assert_eq!(html.matches(issue).count(), 1, "{html}");
+    // A filter finds them.
+    let form = page(&reader, &format!("{list}?filter-by=issues")).await;
+    assert!(form.contains(">has a value</option>") && !form.contains("filter-value"), "{form}");
+    let added = reader.get(&format!("{list}?filter-by=issues&filter-op=exists")).await;
+    assert_eq!(added.headers["location"], format!("{list}?issues%5Bexists%5D=true"));
+    let html = page(&reader, &format!("{list}?issues%5Bexists%5D=true")).await;
+    assert!(html.contains("1 to 1 of 1") && html.contains("Issues has a value"), "{html}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_page_of_a_company_leads_to_its_sections_and_has_the_newest_licenses_first() {
     let server = server().await;
     // The newest one is stored first.
