@@ -12,7 +12,8 @@ use svctrack_core::revenue::{Chart, SeriesMark};
 use crate::chart_colors::{Style, ground};
 
 /// The fonts that texts are shown with. The library knows no family of this name and measures with Roboto.
-pub(super) const FONTS: &str = "Roboto, Arial, 'Liberation Sans', Helvetica, sans-serif";
+pub(super) const FONTS: &str =
+    "system-ui, -apple-system, 'Segoe UI', Roboto, Arial, 'Liberation Sans', Helvetica, sans-serif";
 /// How much wider a text may be in another of [`FONTS`] than in the one that measures it.
 const WIDER_FONT: f32 = 1.3;
 /// First character beyond the Latin, Greek and Cyrillic of the measured font, and what is missing of the width of a

@@ -363,7 +363,7 @@ async fn a_demo_is_created_opened_left_and_deleted_by_buttons() {
     assert!(page(&inside, "/app/demo").await.contains("Leave the demo"));
     // No command line was used, neither for the tenant nor for what it has.
     let audit = page(&inside, "/app/audit").await;
-    assert!(audit.contains("svctrack</td>") && !audit.contains("Command line"), "{audit}");
+    assert!(audit.contains("svctrack</div>") && !audit.contains("Command line"), "{audit}");
     let tenants = server.operator.get("/audit?action=tenant.create&limit=1").await.json();
     assert_eq!(tenants[0]["actor"], "service", "{tenants}");
     // Tokens of the demo that can only read lead no user into a demo that they cannot leave.

@@ -171,3 +171,75 @@ async fn a_company_shows_amounts_and_states_of_its_licenses_and_tickets() {
     }
     assert!(!html.contains(">To date derived</th>"), "{html}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn amounts_below_each_other_in_a_list_have_the_same_number_of_decimals() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    year(&server, "whole", 30, json!({})).await;
+    let html = page(&reader, "/app/records/licenses").await;
+    assert!(html.contains(">EUR 100</td>"), "{html}");
+    year(&server, "cents", 30, json!({"mrr": 55.5})).await;
+    for path in ["/app/records/licenses", "/app/records/companies/extid-acme"] {
+        let html = page(&reader, path).await;
+        for text in [">EUR 100.00</td>", ">EUR 55.50</td>"] {
+            assert!(html.contains(text), "{path}, {text}: {html}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_licenses_shows_their_issues() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    year(&server, "sound", 30, json!({})).await;
+    let list = "/app/records/licenses";
+    let html = page(&reader, list).await;
+    assert!(!html.contains(">Issues</span></th>"), "{html}");
+    year(&server, "one", 30, json!({"_currency": null})).await;
+    let html = page(&reader, list).await;
+    assert!(html.contains(">Issues</span></th>"), "{html}");
+    let issue = ">1 issue</span></summary><ul><li>currency is needed";
+    assert_eq!(html.matches(issue).count(), 1, "{html}");
+    // A filter finds them.
+    let form = page(&reader, &format!("{list}?filter-by=issues")).await;
+    assert!(form.contains(">has a value</option>") && !form.contains("filter-value"), "{form}");
+    let added = reader.get(&format!("{list}?filter-by=issues&filter-op=exists")).await;
+    assert_eq!(added.headers["location"], format!("{list}?issues%5Bexists%5D=true"));
+    let html = page(&reader, &format!("{list}?issues%5Bexists%5D=true")).await;
+    assert!(html.contains("1 to 1 of 1") && html.contains("Issues has a value"), "{html}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_company_leads_to_its_sections_and_has_the_newest_licenses_first() {
+    let server = server().await;
+    // The newest one is stored first.
+    for (key, ends_in) in [("newest", 200), ("oldest", -700), ("middle", -200)] {
+        year(&server, key, ends_in, json!({"product": key})).await;
+    }
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let html = page(&reader, "/app/records/companies/extid-acme").await;
+    let part = |name: &str| {
+        let opened = html.split(&format!("id=\"{name}\"")).nth(1).unwrap_or_default();
+        opened.split("</section>").next().unwrap_or_default().to_owned()
+    };
+    for (section, label) in [
+        ("stake", "At stake"),
+        ("timeline", "Timeline"),
+        ("licenses", "Licenses <small>3</small>"),
+        ("properties", "Properties"),
+        ("changes", "Changes"),
+    ] {
+        let link = format!("<a href=\"#{section}\">{label}</a>");
+        assert!(html.contains(&link), "{link}: {html}");
+        assert!(!part(section).is_empty(), "{section}: {html}");
+    }
+    for section in ["timeline", "licenses"] {
+        let part = part(section);
+        let places = ["newest", "middle", "oldest"].map(|key| part.find(&format!(">{key}</a>")));
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{section}: {part}");
+    }
+    // A short page needs no list of its sections.
+    let html = page(&reader, "/app/records/products").await;
+    assert!(!html.contains("On this page"), "{html}");
+}

@@ -31,7 +31,7 @@ pub(super) fn columns(def: &'static ResourceDef) -> Vec<&'static FieldDef> {
         "companyName" => 2,
         "product" | "userId" | "assignedId" | "dateFrom" => 3,
         "status" | "state" | "severity" | "date" | "mrr" | "fromDate" | "renewalStatus"
-        | "renewalDate" | "lastActive" | "activityState" => 4,
+        | "renewalDate" | "lastActive" | "activityState" | "issues" => 4,
         // `subject` is the same as the title, and amounts have their currency.
         "subject" | "_currency" | "toDateDerived" => 6,
         _ => 5,

@@ -89,7 +89,7 @@ fn figures(record: &Map<String, Value>, base: &BaseCurrency) -> Vec<Figure> {
 async fn timeline(visit: &Visit, id: &str) -> Result<Timeline, Error> {
     let limit = (LICENSES + 1).to_string();
     let query =
-        [("companyId", id), ("sort", "fromDate"), ("select", OF_LICENSE), ("limit", &limit)];
+        [("companyId", id), ("sort", "-fromDate"), ("select", OF_LICENSE), ("limit", &limit)];
     let mut licenses: Vec<LicenseLine> = visit.api.get(&address("/licenses", &[], &query)).await?;
     let has_more = licenses.len() > LICENSES;
     licenses.truncate(LICENSES);

@@ -1,7 +1,10 @@
 //! The newest records that belong to another one, for its page; open ones come first.
 
 use serde_json::{Map, Value};
-use svctrack_core::{resources::ticket::IS_OPEN, schema::ResourceDef};
+use svctrack_core::{
+    resources::{license::FROM_DATE, ticket::IS_OPEN},
+    schema::ResourceDef,
+};
 use svctrack_web::pages::{References, RelatedList, address};
 
 use super::{
@@ -14,7 +17,7 @@ use super::{
 use crate::error::Error;
 
 /// Maximum number of records in a list.
-const SHOWN: usize = 20;
+const SHOWN: usize = 5;
 
 /// The newest records of a resource that have a value of a property, and where all of them are.
 pub(super) async fn newest(
@@ -22,8 +25,9 @@ pub(super) async fn newest(
     def: &'static ResourceDef,
     filter: (&str, &str),
 ) -> Result<RelatedList, Error> {
-    let sort = if def.field("date").is_some() { "-date" } else { "-createdAt" };
-    let order = ("sort", sort);
+    let dates = [("date", "-date"), (FROM_DATE.name, "-fromDate")];
+    let dated = dates.into_iter().find(|(date, _)| def.field(date).is_some());
+    let order = ("sort", dated.map_or("-createdAt", |(_, sort)| sort));
     let all = address("/app/records/{}", &[def.path], &[filter, order]);
     let (records, total, open) = (Vec::new(), 0, None);
     let (columns, references) = (columns(def), References::default());

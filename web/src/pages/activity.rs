@@ -6,7 +6,10 @@ use serde_json::Value;
 use svctrack_core::schema::filter_text::escaped;
 
 use super::{
-    address::address, format::instant, parts::scroll, shell::record_address,
+    address::address,
+    format::{grouped, instant},
+    parts::scroll,
+    shell::record_address,
     svg_elements::hypertext_elements,
 };
 
@@ -77,6 +80,8 @@ pub(super) fn activity_table<'a>(
     of: ActivityColumns,
     lines: &'a [ActivityLine],
 ) -> impl Renderable + 'a {
+    // A script adds to a table of all activities: it has every column.
+    let has_data = of == ActivityColumns::All || lines.iter().any(|line| !line.data().is_empty());
     let table = maud! {
         table.activities {
             caption.hidden-label { (caption) }
@@ -86,17 +91,17 @@ pub(super) fn activity_table<'a>(
                     @if of != ActivityColumns::Person { th scope="col" { "User" } }
                     th scope="col" { "Action" }
                     @if of == ActivityColumns::All { th scope="col" { "Company" } }
-                    th scope="col" { "Data" }
+                    @if has_data { th scope="col" { "Data" } }
                     th.num scope="col" { "Count" }
                 }
             }
-            tbody #activities { @for line in lines { (row(of, line)) } }
+            tbody #activities { @for line in lines { (row(of, has_data, line)) } }
         }
     };
     scroll(caption, table)
 }
 
-fn row(of: ActivityColumns, line: &ActivityLine) -> impl Renderable {
+fn row(of: ActivityColumns, has_data: bool, line: &ActivityLine) -> impl Renderable {
     let action = address("/app/live", &[], &[("action", &escaped(&line.action))]);
     maud! {
         tr {
@@ -117,7 +122,7 @@ fn row(of: ActivityColumns, line: &ActivityLine) -> impl Renderable {
                     }
                 }
             }
-            td.data { (line.data()) }
+            @if has_data { td.data { (line.data()) } }
             td.num { (line.count) }
         }
     }
@@ -141,11 +146,14 @@ pub(super) fn day_bars(days: &[DayCount]) -> impl Renderable {
     let last = days.last().map(|day| day.day.as_str()).unwrap_or_default();
     let best = days.iter().max_by_key(|day| day.count);
     let width = 100.0 / days.len().max(1) as f64;
+    let number = |count: u64| grouped(&count.to_string());
     let says = match best {
         Some(best) if best.count > 0 => {
             format!(
-                "{sum} activities from {first} to {last}; most on {}: {}.",
-                best.day, best.count
+                "{} activities from {first} to {last}; most on {}: {}.",
+                number(sum),
+                best.day,
+                number(best.count)
             )
         }
         _ => format!("No activity from {first} to {last}."),

@@ -130,7 +130,7 @@ pub(super) fn audit_table<'v>(
     has_target: bool,
 ) -> impl Renderable + 'v {
     let rows = maud! {
-        tbody { @for line in lines { (row(line, has_target)) } }
+        tbody.stacked { @for line in lines { (row(line, has_target)) } }
     };
     table(
         caption,
@@ -151,10 +151,10 @@ fn row(line: &AuditLine, has_target: bool) -> impl Renderable {
     maud! {
         tr {
             th scope="row" { (words_of(&line.action)) }
-            @if has_target { td { (target(line)) } }
-            td { (changes(line)) }
-            td { (by(line)) }
-            td.num { (instant(&line.at)) }
+            @if has_target { td data-label="Of" { (target(line)) } }
+            td.changes data-label="Changes" { (changes(line)) }
+            td data-label="By" { div { (by(line)) } }
+            td.num data-label="When" { (instant(&line.at)) }
         }
     }
 }

@@ -6,7 +6,7 @@ use svctrack_core::{revenue, value::counted};
 
 use super::{
     address::address,
-    format::{cents, day, money},
+    format::{cents, day, label_of, money},
     page,
     parts::{ColumnHead, Problem, empty, problems, table},
     shell::{Shell, csrf, layout, record_address, title_bar},
@@ -233,9 +233,7 @@ fn last_one<'v>(shell: &'v Shell, last: &'v ClosingLine) -> impl Renderable + 'v
 }
 
 fn months(closings: &[ClosingLine]) -> impl Renderable {
-    let rows = maud! {
-        @for closing in closings { (month(closing)) }
-    };
+    let rows = maud! { @for closing in closings { (month(closing)) } };
     table(
         "Closed months",
         [
@@ -257,7 +255,7 @@ fn months(closings: &[ClosingLine]) -> impl Renderable {
 /// A month: its figures, and below them what has changed, and when it was reopened.
 fn month(closing: &ClosingLine) -> impl Renderable {
     maud! {
-        tbody {
+        tbody.stacked.paired {
             (figures(closing))
             @match &closing.differences {
                 Some(differences) => { (changes(&closing.month, differences)) }
@@ -291,7 +289,7 @@ fn figures(closing: &ClosingLine) -> impl Renderable {
                 th.nowrap scope="row" {
                     @if at == 0 { (closing.month) } @else { span.hidden-label { (closing.month) } }
                 }
-                td {
+                td data-label=[(at == 0).then_some("Closed")] {
                     @if at == 0 { (closed_at) } @else if line.is_converted { (total(closing)) }
                 }
                 (amounts(line))
@@ -366,8 +364,10 @@ fn amounts(line: &MonthFigures) -> impl Renderable {
     let customers = line.customers;
     maud! {
         @for (at, cell) in cells.iter().enumerate() {
-            td.num { @if at == 0 && !currency.is_empty() { span.muted { (currency) } " " } (cell) }
+            td.num data-label=(label_of(FIGURES.get(at).copied().unwrap_or_default())) {
+                span { @if at == 0 && !currency.is_empty() { span.muted { (currency) } " " } (cell) }
+            }
         }
-        td.num { (customers) }
+        td.num data-label="Customers" { (customers) }
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use svctrack_core::value::counted;
 
 use super::{
-    format::{cents, formula_text, grouped, label_of},
+    format::{cents, decimals_of, fixed, formula_text, grouped, label_of},
     page,
     parts::{ColumnHead, Paging, Problem, badge, empty, paging, problems, table},
     shell::{Shell, layout, record_address, title_bar},
@@ -213,8 +213,11 @@ fn figure<'v>(
 fn company_table<'v>(currency: &'v str, companies: &'v [CompanyShare]) -> impl Renderable + 'v {
     let is_short = companies.len() <= MOST_OPEN;
     let has_steps = companies.iter().any(CompanyShare::has_steps);
+    let decimals = decimals_of(companies.iter().map(|company| company.amount));
     let rows = maud! {
-        @for company in companies { (rows(currency, company, is_short, has_steps)) }
+        @for company in companies {
+            (rows((currency, decimals), company, is_short, has_steps))
+        }
     };
     let heads = [ColumnHead::Text("Company"), ColumnHead::Number("Amount")];
     let steps = has_steps.then_some(ColumnHead::Text("In numbers"));
@@ -223,21 +226,21 @@ fn company_table<'v>(currency: &'v str, companies: &'v [CompanyShare]) -> impl R
 
 fn user_table(users: &[UserShare]) -> impl Renderable {
     let rows = maud! {
-        tbody {
+        tbody.stacked {
             @for user in users {
                 tr {
                     th scope="row" {
                         a href=(record_address("endusers", &user.user)) { (named(&user.name, &user.user)) }
                     }
-                    td {
+                    td data-label="Company" {
                         @if let Some(company) = &user.company {
                             a href=(record_address("companies", company)) { (named(&user.company_name, company)) }
                         }
                     }
-                    td.num { (user.first_active) }
-                    td.num { (user.days) }
-                    td.num { (grouped(&user.activities.to_string())) }
-                    td.num { (grouped(&user.occurrences.to_string())) }
+                    td.num data-label="First active" { (user.first_active) }
+                    td.num data-label="Active days" { (user.days) }
+                    td.num data-label="Activities" { (grouped(&user.activities.to_string())) }
+                    td.num data-label="Occurrences" { (grouped(&user.occurrences.to_string())) }
                 }
             }
         }
@@ -263,7 +266,7 @@ fn named<'n>(name: &'n Option<String>, id: &'n str) -> &'n str {
 
 /// A company, and its licenses below it.
 fn rows<'v>(
-    currency: &'v str,
+    (currency, decimals): (&'v str, usize),
     company: &'v CompanyShare,
     is_open: bool,
     has_steps: bool,
@@ -274,7 +277,7 @@ fn rows<'v>(
         tbody {
             tr {
                 th scope="row" { a href=(record_address("companies", &company.company)) { (name) } }
-                td.num { (currency) " " (cents(company.amount)) }
+                td.num { (currency) " " (fixed(company.amount, decimals)) }
                 @if has_steps {
                     td.formula { @if company.has_steps() { (formula_text(&company.formula)) } }
                 }
@@ -297,6 +300,7 @@ fn rows<'v>(
 fn licenses(licenses: &[LicenseShare]) -> impl Renderable {
     let dash = "–";
     let has_begin = licenses.iter().any(|license| license.from.is_some());
+    let decimals = decimals_of(licenses.iter().map(|license| license.mrr));
     maud! {
         table.inner {
             caption.hidden-label { "Licenses" }
@@ -317,7 +321,7 @@ fn licenses(licenses: &[LicenseShare]) -> impl Renderable {
                                 @if license.product.is_empty() { "License" } @else { (license.product) }
                             }
                         }
-                        td.num { (license.currency) " " (cents(license.mrr)) }
+                        td.num { (license.currency) " " (fixed(license.mrr, decimals)) }
                         @if has_begin { td.num { (license.from.as_deref().unwrap_or(dash)) } }
                         td.num { (license.end.as_deref().unwrap_or(dash)) }
                         td {

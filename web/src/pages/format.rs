@@ -102,16 +102,33 @@ pub(super) fn cents(amount: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text }
 }
 
-/// An amount with two decimals, also where they are zero: `1,235.00`.
-pub(super) fn fixed(amount: f64) -> String {
-    let rounded = format!("{amount:.2}");
-    let (whole, decimals) = rounded.split_once('.').unwrap_or((&rounded, "00"));
-    let text = [&grouped(whole), ".", decimals].concat();
-    if text == "-0.00" { "0.00".to_owned() } else { text }
+/// Decimals of an amount with cents.
+const CENTS: usize = 2;
+
+/// Decimals of amounts below each other: those of cents if one of them has some.
+pub(super) fn decimals_of(amounts: impl IntoIterator<Item = f64>) -> usize {
+    let has_cents = |amount: f64| (amount * 100.0).round() % 100.0 != 0.0;
+    if amounts.into_iter().any(has_cents) { CENTS } else { 0 }
+}
+
+/// Decimals of a number without trailing zeros.
+pub(super) fn needed_decimals(number: &str) -> usize {
+    number.split_once('.').map_or(0, |(_, decimals)| decimals.trim_end_matches('0').len())
+}
+
+/// A number with a fixed number of decimals, also where they are zero: `1,235.00`.
+pub(super) fn fixed(number: f64, decimals: usize) -> String {
+    let rounded = format!("{number:.decimals$}");
+    let is_zero = rounded.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
+    let rounded = rounded.strip_prefix('-').filter(|_| is_zero).unwrap_or(&rounded);
+    match rounded.split_once('.') {
+        Some((whole, decimals)) => [&grouped(whole), ".", decimals].concat(),
+        None => grouped(rounded),
+    }
 }
 
 /// A number rounded to decimals, without needless ones: `12384.50` as `12,384.5`.
-pub(super) fn decimals(number: f64, most: usize) -> String {
+pub(super) fn rounded(number: f64, most: usize) -> String {
     let text = grouped(&format!("{number:.most$}"));
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
@@ -261,6 +278,11 @@ mod tests {
             assert_eq!(grouped(number), text);
         }
         assert_eq!(money(-0.2, "EUR"), "EUR 0");
+        assert_eq!(fixed(-0.001, 2), "0.00");
+        assert_eq!(fixed(-1234.5, 2), "-1,234.50");
+        assert_eq!(fixed(1234.5, 0), "1,234");
+        assert_eq!(decimals_of([5.0, 5.004]), 0);
+        assert_eq!(decimals_of([5.0, 5.5]), CENTS);
         assert_eq!(money(1234.5, ""), "1,234");
     }
 

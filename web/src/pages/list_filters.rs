@@ -10,6 +10,7 @@ use super::{
     address::address,
     format::label_of,
     record::named,
+    record_cells::has_issues,
     record_form::mode,
     records::{RecordsView, is_offered},
     references::{References, list_id, lists, target_of},
@@ -108,7 +109,7 @@ pub(super) fn chips(view: &RecordsView) -> impl Renderable {
 
 /// Form with the search, and with the filter that is added next.
 pub(super) fn form(view: &RecordsView) -> impl Renderable {
-    let can_filter = |field: &&FieldDef| is_offered(field) && !Operator::of_field(field).is_empty();
+    let can_filter = |field: &&FieldDef| is_offered(field) && !operators_of(field).is_empty();
     let fields: Vec<&FieldDef> = view.def.fields.iter().filter(can_filter).collect();
     let cancel = address("/app/records/{}", &[view.def.path], &view.query());
     maud! {
@@ -139,6 +140,14 @@ pub(super) fn form(view: &RecordsView) -> impl Renderable {
     }
 }
 
+/// Operators of a filter by a field: a record has issues, or has none.
+fn operators_of(field: &FieldDef) -> &'static [Operator] {
+    match has_issues(field) {
+        true => &[Operator::Present, Operator::Absent],
+        false => Operator::of_field(field),
+    }
+}
+
 /// Operator and value of a filter by a field.
 fn condition(field: &'static FieldDef, references: &References) -> impl Renderable {
     let chosen = references.known(target_of(field));
@@ -147,7 +156,7 @@ fn condition(field: &'static FieldDef, references: &References) -> impl Renderab
         div {
             label for="c-operator" { (named(field)) }
             select #c-operator name="filter-op" {
-                @for operator in Operator::of_field(field) {
+                @for operator in operators_of(field) {
                     option value=(operator.name()) { (words_of(*operator, Some(field))) }
                 }
             }
@@ -159,7 +168,7 @@ fn condition(field: &'static FieldDef, references: &References) -> impl Renderab
                     label { input type="checkbox" name="filter-value" value=(value); " " (value) }
                 }
             }
-        } @else {
+        } @else if operators_of(field).iter().any(|operator| operator.has_value()) {
             div {
                 label for="c-value" { "Value" @if let Some(unit) = field.unit { " in " (unit) } }
                 @if field.kind == FieldKind::Bool {

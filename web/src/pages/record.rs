@@ -23,6 +23,9 @@ use crate::page::Page;
 /// Property that counts the changes of a record; pages do not show it.
 const VERSION: &str = "__v";
 
+/// Number of sections from which a page begins with links to them.
+const MANY_SECTIONS: usize = 4;
+
 /// A record for its page.
 #[derive(Clone, Debug)]
 pub struct RecordView {
@@ -91,14 +94,17 @@ pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
         (title_bar(title, &actions))
         (changes(record))
         (problems(&view.problems))
+        (links(view))
         (record_sections::first(shell, &view.extra))
-        @if view.extra.iter().all(RecordSection::is_last) {
+        @if view.has_properties_first() {
             (properties(view))
             @for list in &view.related { (related(list, &view.base)) }
         } @else {
             @for list in &view.related { (related(list, &view.base)) }
-            h2 { "Properties" }
-            (properties(view))
+            section #properties {
+                h2 { "Properties" }
+                (properties(view))
+            }
         }
         (record_sections::last(shell, &view.extra))
         @if view.may_delete {
@@ -114,6 +120,43 @@ pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
         }
     };
     page(layout(shell, title, main))
+}
+
+impl RecordView {
+    /// Whether the page has nothing more important than the properties.
+    fn has_properties_first(&self) -> bool {
+        self.extra.iter().all(RecordSection::is_last)
+    }
+
+    /// The sections of the page: the id of each, its name, and how many records it has.
+    fn sections(&self) -> Vec<(&'static str, String, Option<u64>)> {
+        let of = |is_last: bool| {
+            let extra = self.extra.iter().filter(move |extra| extra.is_last() == is_last);
+            extra.filter_map(RecordSection::link).map(|(id, name)| (id, name.to_owned(), None))
+        };
+        let lists = self.related.iter();
+        let lists = lists.map(|list| (list.def.path, label_of(list.def.path), Some(list.total)));
+        let properties =
+            (!self.has_properties_first()).then(|| ("properties", "Properties".to_owned(), None));
+        of(false).chain(lists).chain(properties).chain(of(true)).collect()
+    }
+}
+
+/// Links to the sections of a page that is long.
+fn links(view: &RecordView) -> impl Renderable {
+    let sections = view.sections();
+    maud! {
+        @if sections.len() >= MANY_SECTIONS {
+            nav.sections aria-label="On this page" {
+                @for (id, name, count) in &sections {
+                    a href={ "#" (*id) } {
+                        (name)
+                        @if let Some(count) = count { " " small { (grouped(&count.to_string())) } }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Times at which the record was created and last changed.
@@ -185,15 +228,18 @@ fn value<'v>(view: &'v RecordView, field: &'static FieldDef) -> impl Renderable 
 fn related<'v>(list: &'v RelatedList, base: &'v BaseCurrency) -> impl Renderable + 'v {
     let title = label_of(list.def.path);
     let cells = RecordCells { def: list.def, base, references: &list.references };
+    let decimals = |column: &&FieldDef| cells.decimals(column, &list.records);
+    let columns = list.columns.iter().copied();
+    let columns: Vec<_> = columns.map(|column| (column, decimals(&column))).collect();
     let table = maud! {
         table {
-            thead { tr { @for column in &list.columns {
+            thead { tr { @for (column, _) in &columns {
                 th scope="col" class=[is_number(column).then_some("num")] { (named(column)) }
             } } }
             tbody.stacked {
                 @for record in &list.records {
                     tr {
-                        @for (at, column) in list.columns.iter().enumerate() {
+                        @for (at, (column, decimals)) in columns.iter().enumerate() {
                             @if at == 0 {
                                 th scope="row" {
                                     a href=(record_address(list.def.path, text(record, "_id"))) {
@@ -201,7 +247,7 @@ fn related<'v>(list: &'v RelatedList, base: &'v BaseCurrency) -> impl Renderable
                                     }
                                 }
                             } @else {
-                                td class=[is_number(column).then_some("num")] data-label=(named(column)) { (cells.cell(column, record)) }
+                                td class=[is_number(column).then_some("num")] data-label=(named(column)) { (cells.cell(column, record, *decimals)) }
                             }
                         }
                     }
@@ -211,7 +257,7 @@ fn related<'v>(list: &'v RelatedList, base: &'v BaseCurrency) -> impl Renderable
     };
     let label = title.clone();
     maud! {
-        section {
+        section id=(list.def.path) {
             h2 { a href=(list.all) { (title) } " " small.muted { (count(list)) } }
             @if list.records.is_empty() {
                 p.muted { "None." }

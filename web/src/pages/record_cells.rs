@@ -2,20 +2,25 @@
 //! the name of the record, which links to it.
 
 use hypertext::prelude::*;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 use svctrack_core::{
     resources::{company::MRR_BY_CURRENCY, settings::BaseCurrency, timesheet::EPOCH_DAYS},
     schema::{CurrencyOf, FieldDef, FieldKind, Fill, ResourceDef},
-    value::ValidationError,
+    value::{ValidationError, counted},
 };
 
 use super::{
-    format::{day, day_text, epoch_day, grouped},
+    format::{day, day_text, decimals_of, epoch_day, fixed, grouped, needed_decimals},
     parts::{badge, folded, members},
     record::text,
     references::{References, target_of},
     shell::record_address,
 };
+
+/// Name of the property with the issues of a record.
+const ISSUES: &str = "issues";
+/// Maximum number of decimals of a number in a table that is no amount.
+const MAX_DECIMALS: usize = 4;
 
 /// What the cells of a table of records need besides the records.
 #[derive(Clone, Copy, Debug)]
@@ -35,16 +40,37 @@ impl<'v> RecordCells<'v> {
         }
     }
 
-    /// A value of a record; the name of another record links to it.
+    /// Decimals of the numbers of a column, which line up: those of cents, or those that one of the numbers needs.
+    pub(super) fn decimals(&self, field: &FieldDef, records: &[Map<String, Value>]) -> usize {
+        let numbers = records.iter().filter_map(|record| record.get(field.name)?.as_number());
+        match field.currency {
+            _ if !is_number(field) => 0,
+            Some(_) => decimals_of(numbers.filter_map(Number::as_f64)),
+            None => {
+                let needed = numbers.map(|number| needed_decimals(&number.to_string())).max();
+                needed.unwrap_or_default().min(MAX_DECIMALS)
+            }
+        }
+    }
+
+    /// A value of a record; the name of another record links to it, and a number has the decimals of its column.
     pub(super) fn cell(
         self,
         field: &'static FieldDef,
         record: &'v Map<String, Value>,
+        decimals: usize,
     ) -> impl Renderable + 'v {
         let path = self.path(field, record);
+        let number = record.get(field.name).and_then(Value::as_f64);
+        let number =
+            number.filter(|_| is_number(field) && (decimals > 0 || field.currency.is_some()));
         maud! {
             @if let Some(path) = &path {
                 a href=(path) { (self.text(field, record)) }
+            } @else if has_issues(field) {
+                (issues(record.get(field.name)))
+            } @else if let Some(number) = number {
+                (with_currency(currency_of(field, record, self.base), &fixed(number, decimals)))
             } @else {
                 (cell(field, record, self.base))
             }
@@ -61,6 +87,25 @@ impl<'v> RecordCells<'v> {
         let shown = self.text(field, record);
         let is_named = !shown.is_empty() && shown != id;
         is_named.then(|| record_address(target.path, id))
+    }
+}
+
+/// Whether a property has the issues of a record: what is missing or contradictory in it.
+pub(super) fn has_issues(field: &FieldDef) -> bool {
+    field.has_objects() && field.name == ISSUES
+}
+
+/// The issues of a record in a table: their number, which opens them.
+fn issues(value: Option<&Value>) -> impl Renderable {
+    let found: Vec<String> =
+        value.and_then(Value::as_array).into_iter().flatten().map(plain).collect();
+    maud! {
+        @if !found.is_empty() {
+            details.issues {
+                summary { span.badge.warn { (counted(found.len(), "issue")) } }
+                ul { @for message in &found { li { (message) } } }
+            }
+        }
     }
 }
 
@@ -94,13 +139,19 @@ pub(super) fn text_in(
     base: &BaseCurrency,
 ) -> String {
     let shown = text_of(field, record.get(field.name));
-    match currency_of(field, record, base) {
-        currency if currency.is_empty() || shown.is_empty() => shown,
-        currency => {
-            // One decimal is no amount: `2,773.5` is `2,773.50`.
-            let has_one = shown.split_once('.').is_some_and(|(_, decimals)| decimals.len() == 1);
-            format!("{currency} {shown}{}", if has_one { "0" } else { "" })
-        }
+    let currency = currency_of(field, record, base);
+    // One decimal is no amount: `2,773.5` is `2,773.50`.
+    let has_one = shown.split_once('.').is_some_and(|(_, decimals)| decimals.len() == 1);
+    match has_one && !currency.is_empty() {
+        true => with_currency(currency, &[&shown, "0"].concat()),
+        false => with_currency(currency, &shown),
+    }
+}
+
+fn with_currency(currency: &str, shown: &str) -> String {
+    match currency.is_empty() || shown.is_empty() {
+        true => shown.to_owned(),
+        false => format!("{currency} {shown}"),
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     activity::{ActivityColumns, ActivityLine, DayCount, activity_table, day_bars},
     audit::{AuditLine, audit_table},
     customers::{CustomerLine, MrrAtStake},
-    format::{decimals, money},
+    format::{decimals_of, fixed, money, rounded},
     home::Figure,
     parts::{ColumnHead, chart, table},
     shell::{Shell, csrf},
@@ -38,6 +38,20 @@ pub enum RecordSection {
 }
 
 impl RecordSection {
+    /// Id of the section and its name in the list of sections; none for what needs no link.
+    pub(super) fn link(&self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Stake(_) => Some(("stake", "At stake")),
+            Self::Timeline(_) => Some(("timeline", "Timeline")),
+            Self::Picture { .. } => Some(("mrr", "MRR")),
+            Self::Days { .. } => Some(("activity", "Activity")),
+            Self::Changes { .. } => Some(("changes", "Changes")),
+            Self::Facts(_) | Self::Figures(_) | Self::Activities { .. } | Self::Erase { .. } => {
+                None
+            }
+        }
+    }
+
     /// Whether the section belongs to the end of the page, with what cannot be undone.
     pub(super) fn is_last(&self) -> bool {
         matches!(self, Self::Changes { .. } | Self::Erase { .. })
@@ -68,19 +82,19 @@ fn section<'a>(shell: &'a Shell, extra: &'a RecordSection) -> impl Renderable + 
             RecordSection::Figures(each) => { (figures(each)) }
             RecordSection::Stake(line) => { (stake(line.as_deref())) }
             RecordSection::Timeline(view) => {
-                section aria-labelledby="h-timeline" {
+                section #timeline aria-labelledby="h-timeline" {
                     h2 #h-timeline { "License timeline" }
                     @if view.licenses.is_empty() { p.muted { "No licenses yet." } } @else { (timeline(view)) }
                 }
             }
             RecordSection::Picture { title, picture, report } => {
-                section {
+                section #mrr {
                     h2 { a href=(report) { (*title) } }
                     (chart(picture, title))
                 }
             }
             RecordSection::Days { days, is_partial } => {
-                section aria-labelledby="h-days" {
+                section #activity aria-labelledby="h-days" {
                     h2 #h-days { "Activity by day" }
                     (day_bars(days))
                     @if *is_partial { p.muted { "Only the newest activities are counted here." } }
@@ -97,7 +111,7 @@ fn section<'a>(shell: &'a Shell, extra: &'a RecordSection) -> impl Renderable + 
                 }
             }
             RecordSection::Changes { lines, all } => {
-                section aria-labelledby="h-changes" {
+                section #changes aria-labelledby="h-changes" {
                     h2 #h-changes { a href=(all) { "Changes" } }
                     @if lines.is_empty() {
                         p.muted { "None: the record was created by an event, or before the audit log." }
@@ -139,7 +153,7 @@ fn inside(figure: &Figure) -> impl Renderable {
 fn stake(line: Option<&CustomerLine>) -> impl Renderable {
     let stake = line.and_then(|line| Some((line, line.at_stake.as_ref()?)));
     maud! {
-        section aria-labelledby="h-stake" {
+        section #stake aria-labelledby="h-stake" {
             h2 #h-stake { a href="/app/customers" { "At stake" } }
             @if let Some((line, stake)) = stake {
                 (stake_formula(line, stake))
@@ -162,19 +176,20 @@ fn stake_formula<'l>(line: &'l CustomerLine, stake: &'l MrrAtStake) -> impl Rend
         ("Fewer activities", stake.beats_points),
         ("Open tickets", stake.ticket_points),
     ];
+    let decimals = decimals_of(terms.map(|(_, points)| points));
     let rows = maud! {
         tbody {
             @for (reason, points) in terms {
-                tr { th scope="row" { (reason) } td.num { (decimals(points, 2)) } }
+                tr { th scope="row" { (reason) } td.num { (fixed(points, decimals)) } }
             }
-            tr { th scope="row" { "All points" } td.num { strong { (decimals(stake.points, 2)) } } }
+            tr { th scope="row" { "All points" } td.num { strong { (fixed(stake.points, decimals)) } } }
         }
     };
     let table = table("Points", [ColumnHead::Text("Reason"), ColumnHead::Number("Points")], rows);
     maud! {
         p {
-            strong { (money(stake.amount, &line.base)) } " = MRR " (decimals(stake.mrr, 2))
-            " × nearness of the renewal " (decimals(stake.nearness, 4)) " × " (decimals(stake.points, 2)) " points / 100"
+            strong { (money(stake.amount, &line.base)) } " = MRR " (rounded(stake.mrr, 2))
+            " × nearness of the renewal " (rounded(stake.nearness, 4)) " × " (rounded(stake.points, 2)) " points / 100"
         }
         @if let Some(overdue) = overdue {
             p { "This MRR includes " (money(overdue, &line.base)) " of overdue licenses, which the MRR of the company leaves out." }

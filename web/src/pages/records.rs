@@ -14,7 +14,7 @@ use super::{
     page,
     parts::{Paging, Problem, empty, paging, problems, scroll},
     record::{named, text},
-    record_cells::{RecordCells, is_number},
+    record_cells::{RecordCells, has_issues, is_number},
     references::References,
     saved_views::{SavedViews, saved_views},
     shell::{Shell, hidden, layout, record_address, title_bar},
@@ -151,9 +151,11 @@ fn columns(view: &RecordsView) -> impl Renderable {
 }
 
 /// Whether a property of a resource is worth a column or a filter: versions, what an import restores a record by, and
-/// properties with a single possible value are of no use to people.
+/// properties with a single possible value are of no use to people, and of lists only issues are short enough.
 pub fn is_offered(field: &FieldDef) -> bool {
-    !matches!(field.kind, FieldKind::Object | FieldKind::Values | FieldKind::References)
+    let is_long =
+        matches!(field.kind, FieldKind::Object | FieldKind::Values | FieldKind::References);
+    (!is_long || has_issues(field))
         && !matches!(field.fill, Fill::Derived)
         && !field.name.starts_with("__")
         && field.values.len() != 1
@@ -161,6 +163,9 @@ pub fn is_offered(field: &FieldDef) -> bool {
 
 fn table(view: &RecordsView) -> impl Renderable {
     let cells = RecordCells { def: view.def, base: &view.base, references: &view.references };
+    let decimals = |column: &&FieldDef| cells.decimals(column, &view.records);
+    let columns = view.columns.iter().copied();
+    let columns: Vec<_> = columns.map(|column| (column, decimals(&column))).collect();
     maud! {
         table {
             caption.hidden-label { (label_of(view.def.path)) }
@@ -168,11 +173,11 @@ fn table(view: &RecordsView) -> impl Renderable {
             tbody.stacked {
                 @for record in &view.records {
                     tr {
-                        @for (at, column) in view.columns.iter().enumerate() {
+                        @for (at, (column, decimals)) in columns.iter().enumerate() {
                             @if at == 0 {
                                 th scope="row" { (link(view, &cells, column, record)) }
                             } @else {
-                                td class=[is_number(column).then_some("num")] data-label=(named(column)) { (cells.cell(column, record)) }
+                                td class=[is_number(column).then_some("num")] data-label=(named(column)) { (cells.cell(column, record, *decimals)) }
                             }
                         }
                     }
@@ -182,7 +187,7 @@ fn table(view: &RecordsView) -> impl Renderable {
     }
 }
 
-/// Head of a column, which sorts by it.
+/// Head of a column, which sorts by it; issues have no order.
 fn head<'v>(view: &'v RecordsView, column: &'v FieldDef) -> impl Renderable + 'v {
     let is_ascending = view.sort == column.name;
     let is_descending = view.sort.strip_prefix('-') == Some(column.name);
@@ -197,7 +202,11 @@ fn head<'v>(view: &'v RecordsView, column: &'v FieldDef) -> impl Renderable + 'v
     };
     maud! {
         th scope="col" class=[is_number(column).then_some("num")] aria-sort=[order] {
-            a href=(path) title=(column.doc) { (named(column)) }
+            @if has_issues(column) {
+                span title=(column.doc) { (named(column)) }
+            } @else {
+                a href=(path) title=(column.doc) { (named(column)) }
+            }
         }
     }
 }

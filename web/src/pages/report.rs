@@ -3,7 +3,7 @@
 use hypertext::prelude::*;
 
 use super::{
-    format::{fixed, grouped, label_of, property_label},
+    format::{decimals_of, fixed, grouped, label_of, needed_decimals, property_label},
     page,
     parts::{Problem, chart, empty, problems, scroll},
     references::list_id,
@@ -179,8 +179,8 @@ pub(super) fn no_rates(missing: &MissingRates) -> impl Renderable {
 fn report_table<'t>(title: &'t str, table: &'t ReportTable) -> impl Renderable + 't {
     let numeric: Vec<bool> = (0..table.header.len()).map(|at| is_numeric(table, at)).collect();
     let is_numeric = move |at: usize| numeric.get(at).copied().unwrap_or_default();
-    let has_cents = has_cents(table);
-    let is_exact = move |at: usize| has_cents && is_amount(table, at);
+    let decimals = decimals_by_column(table);
+    let decimals = move |at: usize| decimals.get(at).copied().unwrap_or_default();
     maud! {
         table.report {
             caption.hidden-label { (title) @if let Some(heading) = &table.heading { ", " (heading) } }
@@ -195,7 +195,7 @@ fn report_table<'t>(title: &'t str, table: &'t ReportTable) -> impl Renderable +
                 @for row in &table.rows {
                     tr {
                         @for (at, cell) in row.iter().enumerate() {
-                            @if is_numeric(at) { (number(cell, is_exact(at))) }
+                            @if is_numeric(at) { (number(cell, decimals(at))) }
                             @else if at == 0 { th.nowrap scope="row" { (cell.text) } }
                             @else { td { (cell.text) } }
                         }
@@ -216,20 +216,27 @@ fn is_amount(table: &ReportTable, at: usize) -> bool {
     is_of_money && is_numeric(table, at) && !NO_AMOUNTS.iter().any(|word| name.contains(word))
 }
 
-/// Whether an amount of a table has cents: then all of them are shown with cents.
-fn has_cents(table: &ReportTable) -> bool {
-    let is_uneven = |cell: &ReportCell| {
-        cell.text.parse::<f64>().is_ok_and(|amount| (amount * 100.0).round() % 100.0 != 0.0)
+/// Decimals of each column, which line up: amounts have those of the table, and other figures those that one of the
+/// column needs.
+fn decimals_by_column(table: &ReportTable) -> Vec<usize> {
+    let texts = |at: usize| {
+        table.rows.iter().filter_map(move |row| row.get(at)).map(|cell| cell.text.as_str())
     };
-    let amounts = (0..table.header.len()).filter(|at| is_amount(table, *at));
-    let mut cells = amounts.flat_map(|at| table.rows.iter().filter_map(move |row| row.get(at)));
-    cells.any(is_uneven)
+    let columns = 0..table.header.len();
+    let amounts = columns.clone().filter(|at| is_amount(table, *at)).flat_map(texts);
+    let of_amounts = decimals_of(amounts.filter_map(|text| text.parse().ok()));
+    columns
+        .map(|at| match is_amount(table, at) {
+            true => of_amounts,
+            false => texts(at).map(needed_decimals).max().unwrap_or_default(),
+        })
+        .collect()
 }
 
-/// A figure; an amount of a table that has cents is shown with its own.
-fn number(cell: &ReportCell, is_exact: bool) -> impl Renderable {
+/// A figure with the decimals of its column.
+fn number(cell: &ReportCell, decimals: usize) -> impl Renderable {
     let shown = match cell.text.parse() {
-        Ok(amount) if is_exact => fixed(amount),
+        Ok(figure) if decimals > 0 => fixed(figure, decimals),
         _ => grouped(&cell.text),
     };
     maud! {
@@ -280,5 +287,20 @@ mod tests {
             assert!(exact.contains(text), "{text}: {exact}");
         }
         assert!(whole.contains(" 5,522</td>") && whole.contains(">-316</td>"), "{whole}");
+    }
+
+    #[test]
+    fn the_rates_of_a_column_have_the_same_number_of_decimals() {
+        let row = |texts: [&str; 3]| {
+            let cell = |text: &str| ReportCell { text: text.to_owned(), ..ReportCell::default() };
+            texts.map(cell).to_vec()
+        };
+        let header = ["period", "nrrPercent", "customers"].map(str::to_owned).to_vec();
+        let rows = vec![row(["2026-01", "100", "4"]), row(["2026-02", "93.71", ""])];
+        let table = ReportTable { heading: None, header, rows };
+        let shown = report_table("Retention", &table).render().into_inner();
+        for text in [">100.00</td>", ">93.71</td>", ">4</td>", "></td>"] {
+            assert!(shown.contains(text), "{text}: {shown}");
+        }
     }
 }

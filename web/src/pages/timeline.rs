@@ -139,7 +139,7 @@ pub(super) fn timeline(view: &Timeline) -> impl Renderable {
             line.today x1=(place(span.at(today))) x2=(place(span.at(today))) y1="0" y2="4" {}
         }
         p.muted { "The red line is today, " (view.today) "." }
-        @if view.has_more { p.muted { "Only the first " (view.licenses.len()) "." } }
+        @if view.has_more { p.muted { "The newest " (view.licenses.len()) "." } }
     }
 }
 

@@ -4,7 +4,7 @@ use hypertext::prelude::*;
 
 use super::{
     address::address,
-    format::{day, grouped, label_of},
+    format::{day, fixed, label_of},
     page,
     parts::{ColumnHead, Paging, Problem, empty, paging, problems, table},
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
@@ -180,13 +180,11 @@ fn rows<'v>(
     }
 }
 
-/// Hours with two decimals at most.
+/// Decimals of hours, which line up below each other.
+const HOUR_DECIMALS: usize = 2;
+
 fn hours(sum: f64) -> String {
-    let text = grouped(&format!("{sum:.2}"));
-    match text.contains('.') {
-        true => text.trim_end_matches('0').to_owned(),
-        false => text,
-    }
+    fixed(sum, HOUR_DECIMALS)
 }
 
 fn entries(line: &TimesheetLine) -> impl Renderable {
@@ -241,10 +239,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hours_have_the_decimals_that_they_need() {
-        for (sum, text) in [(0.0, "0"), (1.5, "1.5"), (37.25, "37.25"), (1200.0, "1,200")] {
+    fn hours_have_two_decimals() {
+        for (sum, text) in [(0.0, "0.00"), (1.5, "1.50"), (37.25, "37.25"), (1200.0, "1,200.00")] {
             assert_eq!(hours(sum), text);
         }
-        assert_eq!(hours(0.1 + 0.2), "0.3");
+        assert_eq!(hours(0.1 + 0.2), "0.30");
     }
 }

@@ -122,18 +122,18 @@ pub fn tokens_page(shell: &Shell, view: &TokensView) -> Page {
 
 fn token_table<'v>(view: &'v TokensView, tokens: &'v [&'v TokenLine]) -> impl Renderable + 'v {
     let rows = maud! {
-        tbody {
+        tbody.stacked {
             @for line in tokens {
                 tr {
                     th scope="row" {
                         a href=(address("/app/tokens/{}", &[&line.id], &[])) { (line.label) }
                         " " code.muted { (line.id) }
                     }
-                    td.why { (line.scopes.join(", ")) }
-                    td { (state(line)) @if line.id == view.own_token { " " (badge("yours")) } }
-                    td.num { (day_and_time(Some(&line.created_at))) }
-                    td.num { (day_and_time(line.last_used_at.as_ref())) }
-                    td.num { (day_and_time(line.expires_at.as_ref())) }
+                    td.why data-label="Scopes" { (line.scopes.join(", ")) }
+                    td data-label="State" { span { (state(line)) @if line.id == view.own_token { " " (badge("yours")) } } }
+                    td.num data-label="Issued" { (day_and_time(Some(&line.created_at))) }
+                    td.num data-label="Last used" { (day_and_time(line.last_used_at.as_ref())) }
+                    td.num data-label="Expires" { (day_and_time(line.expires_at.as_ref())) }
                 }
             }
         }
