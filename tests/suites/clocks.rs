@@ -134,6 +134,18 @@ async fn times_that_are_stored_never_go_back_when_the_clock_does() {
 }
 
 #[tokio::test]
+async fn a_successor_lives_as_long_as_its_token_was_to_when_the_clock_is_set_back() {
+    let world = World::new().await;
+    world.clock.set_by(-DAY_MS);
+    let end = Timestamp::from_ms_clamped(world.clock.now().as_ms() + 2 * HOUR_MS).to_string();
+    let new = json!({"label": "ci", "scopes": ["*"], "expiresAt": end});
+    let old = world.put(Method::POST, "/tokens", new).await;
+    let path = format!("/tokens/{}/rotate", time(&old, "_id"));
+    let successor = world.put(Method::POST, &path, json!({})).await;
+    assert_eq!(time(&successor, "expiresAt"), end);
+}
+
+#[tokio::test]
 async fn a_message_id_counts_once_however_the_clock_is_set() {
     for steps in [vec![-DAY_MS], vec![-8 * DAY_MS], vec![YEAR_MS], vec![YEAR_MS, -YEAR_MS]] {
         let mut world = World::new().await;
