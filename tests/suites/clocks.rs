@@ -15,8 +15,9 @@ use svctrack_tests::{
     TENANT,
     direct::Direct,
     disk::Disk,
-    in_process::SetClock,
+    in_process::{InProcess, SetClock},
     process::{FakeClock, PATIENCE, Server, command},
+    reader::{Reader, sign_in},
     tokens::Tokens,
 };
 use tempfile::TempDir;
@@ -347,6 +348,39 @@ async fn a_clock_after_2100_writes_nothing_and_costs_no_record() {
     assert!(time(&tokens[0], "lastUsedAt") < "2027", "{tokens}");
     let newest = made.last().unwrap();
     assert!(time(newest, "createdAt") < "2027", "{newest}");
+}
+
+/// A server whose clock the test sets, and its token.
+async fn with_pages() -> (InProcess, Arc<SetClock>, String) {
+    let clock = Arc::new(SetClock::at(Timestamp::parse("2026-11-20T12:00:00Z").unwrap()));
+    let server = InProcess::with_clock(clock.clone()).await;
+    let token = server.client.authorization().unwrap().strip_prefix("Bearer ").unwrap().to_owned();
+    (server, clock, token)
+}
+
+async fn is_signed_in(reader: &Reader<'_>) -> bool {
+    reader.get("/app/setup").await.status == StatusCode::OK
+}
+
+#[tokio::test]
+async fn a_session_ends_as_usual_while_the_clock_is_behind_stored_times_and_one_of_later_is_none() {
+    let (server, clock, token) = with_pages().await;
+    clock.set_by(YEAR_MS);
+    let ahead = sign_in(&server.anonymous, &token).await;
+    assert!(is_signed_in(&ahead).await);
+    clock.set_by(-YEAR_MS);
+    assert!(!is_signed_in(&ahead).await);
+    let reader = sign_in(&server.anonymous, &token).await;
+    for _ in 0..3 {
+        clock.pass(11 * HOUR_MS);
+        assert!(is_signed_in(&reader).await);
+    }
+    let tokens = server.client.get("/tokens").await.json();
+    for token in tokens.as_array().unwrap().iter().filter(|token| token["lastUsedAt"].is_string()) {
+        assert!(time(token, "lastUsedAt") >= time(token, "createdAt"), "{token}");
+    }
+    clock.pass(12 * HOUR_MS);
+    assert!(!is_signed_in(&reader).await);
 }
 
 /// The program with a clock of the test's, and a company.

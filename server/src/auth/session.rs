@@ -64,14 +64,18 @@ pub(crate) async fn of_request(app: &App, request: &Request) -> Result<Option<Se
     }
 }
 
-/// Whether a session has not expired and has not been idle for too long.
+/// Whether a session has not expired and has not been idle for too long. One that was last used by a clock that was
+/// ahead by that long has ended too.
 pub(crate) fn is_alive(app: &App, session: &TokenRecord) -> bool {
     let now = app.clock.now();
-    // The store writes uses with its next commit, which may be hours later.
+    let ms = now.as_ms().abs_diff(last_use(app, session).as_ms());
+    ms < SESSION_IDLE_MS.unsigned_abs() && session.expires_at.is_none_or(|end| end > now)
+}
+
+/// Time of the clock when a session was last used. The store writes uses with its next commit, which may be hours later.
+fn last_use(app: &App, session: &TokenRecord) -> Timestamp {
     let used = [session.last_used_at, app.sign_in.last_use(&session.id)].into_iter().flatten();
-    let used = used.fold(session.created_at, Timestamp::max);
-    let idle = now.as_ms().saturating_sub(used.as_ms());
-    idle < SESSION_IDLE_MS && session.expires_at.is_none_or(|end| end > now)
+    used.fold(session.issued_at(), Timestamp::max)
 }
 
 /// Opens a session with the text of a token.
