@@ -383,6 +383,21 @@ async fn a_session_ends_as_usual_while_the_clock_is_behind_stored_times_and_one_
     assert!(!is_signed_in(&reader).await);
 }
 
+#[tokio::test]
+async fn a_sign_in_while_the_clock_is_ahead_ends_no_session_that_is_not_old() {
+    let (server, clock, token) = with_pages().await;
+    let reader = sign_in(&server.anonymous, &token).await;
+    clock.set_by(YEAR_MS);
+    sign_in(&server.anonymous, &token).await;
+    clock.set_by(-YEAR_MS);
+    assert!(is_signed_in(&reader).await);
+    let count = async || server.client.get("/tokens").await.json().as_array().unwrap().len();
+    let before = count().await;
+    clock.pass(13 * HOUR_MS);
+    sign_in(&server.anonymous, &token).await;
+    assert_eq!(count().await, before, "an old session makes room for a new one");
+}
+
 /// The program with a clock of the test's, and a company.
 async fn start(data: &TempDir, clock: &FakeClock, token: &Token) -> Server {
     Server::start_with_clock(data.path(), token, Stdio::inherit(), clock).await
