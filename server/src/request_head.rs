@@ -63,11 +63,12 @@ fn is_plain_host(host: &[u8]) -> bool {
     !name.is_empty() && is_end_of_host(rest)
 }
 
-/// Whether the text after a name is empty or a port.
+/// Whether the text after a name is empty or a port, which may have no digits (RFC 3986, 3.2.3).
 fn is_end_of_host(rest: &[u8]) -> bool {
     let is_port = |port: &[u8]| {
-        port.iter().all(u8::is_ascii_digit)
-            && str::from_utf8(port).is_ok_and(|port| port.parse::<u16>().is_ok())
+        port.is_empty()
+            || port.iter().all(u8::is_ascii_digit)
+                && str::from_utf8(port).is_ok_and(|port| port.parse::<u16>().is_ok())
     };
     rest.is_empty() || rest.strip_prefix(b":").is_some_and(is_port)
 }
@@ -119,7 +120,17 @@ mod tests {
 
     #[test]
     fn a_host_is_named_once() {
-        for host in ["x", "a.example:8080", "127.0.0.1", "[::1]:80", "xn--a.example", "a_b"] {
+        for host in [
+            "x",
+            "a.example:8080",
+            "127.0.0.1",
+            "[::1]:80",
+            "xn--a.example",
+            "a_b",
+            "a:",
+            "a_b:",
+            "[::1]:",
+        ] {
             check_of(&[(header::HOST, host)], None);
         }
         for host in [
@@ -129,7 +140,6 @@ mod tests {
             "a/b",
             "user@a",
             "a:b",
-            "a:",
             "a:99999",
             "[::1",
             "a?b",
@@ -141,6 +151,7 @@ mod tests {
             "a_b:+80",
             "[::1]:+80",
             ":80",
+            ":",
         ] {
             check_of(&[(header::HOST, host)], Some("host_invalid"));
         }

@@ -15,8 +15,9 @@ use svctrack_tests::{
     TENANT,
     direct::Direct,
     disk::Disk,
-    in_process::SetClock,
+    in_process::{InProcess, SetClock},
     process::{FakeClock, PATIENCE, Server, command},
+    reader::{Reader, sign_in},
     tokens::Tokens,
 };
 use tempfile::TempDir;
@@ -131,6 +132,18 @@ async fn times_that_are_stored_never_go_back_when_the_clock_does() {
     let changed = world.put(Method::PUT, "/companies/extid-acme", json!({"phase": "five"})).await;
     assert_eq!(time(&changed, "updatedAt"), world.now());
     assert_eq!(world.clock().await, Value::Null);
+}
+
+#[tokio::test]
+async fn a_successor_lives_as_long_as_its_token_was_to_when_the_clock_is_set_back() {
+    let world = World::new().await;
+    world.clock.set_by(-DAY_MS);
+    let end = Timestamp::from_ms_clamped(world.clock.now().as_ms() + 2 * HOUR_MS).to_string();
+    let new = json!({"label": "ci", "scopes": ["*"], "expiresAt": end});
+    let old = world.put(Method::POST, "/tokens", new).await;
+    let path = format!("/tokens/{}/rotate", time(&old, "_id"));
+    let successor = world.put(Method::POST, &path, json!({})).await;
+    assert_eq!(time(&successor, "expiresAt"), end);
 }
 
 #[tokio::test]
@@ -335,6 +348,54 @@ async fn a_clock_after_2100_writes_nothing_and_costs_no_record() {
     assert!(time(&tokens[0], "lastUsedAt") < "2027", "{tokens}");
     let newest = made.last().unwrap();
     assert!(time(newest, "createdAt") < "2027", "{newest}");
+}
+
+/// A server whose clock the test sets, and its token.
+async fn with_pages() -> (InProcess, Arc<SetClock>, String) {
+    let clock = Arc::new(SetClock::at(Timestamp::parse("2026-11-20T12:00:00Z").unwrap()));
+    let server = InProcess::with_clock(clock.clone()).await;
+    let token = server.client.authorization().unwrap().strip_prefix("Bearer ").unwrap().to_owned();
+    (server, clock, token)
+}
+
+async fn is_signed_in(reader: &Reader<'_>) -> bool {
+    reader.get("/app/setup").await.status == StatusCode::OK
+}
+
+#[tokio::test]
+async fn a_session_ends_as_usual_while_the_clock_is_behind_stored_times_and_one_of_later_is_none() {
+    let (server, clock, token) = with_pages().await;
+    clock.set_by(YEAR_MS);
+    let ahead = sign_in(&server.anonymous, &token).await;
+    assert!(is_signed_in(&ahead).await);
+    clock.set_by(-YEAR_MS);
+    assert!(!is_signed_in(&ahead).await);
+    let reader = sign_in(&server.anonymous, &token).await;
+    for _ in 0..3 {
+        clock.pass(11 * HOUR_MS);
+        assert!(is_signed_in(&reader).await);
+    }
+    let tokens = server.client.get("/tokens").await.json();
+    for token in tokens.as_array().unwrap().iter().filter(|token| token["lastUsedAt"].is_string()) {
+        assert!(time(token, "lastUsedAt") >= time(token, "createdAt"), "{token}");
+    }
+    clock.pass(12 * HOUR_MS);
+    assert!(!is_signed_in(&reader).await);
+}
+
+#[tokio::test]
+async fn a_sign_in_while_the_clock_is_ahead_ends_no_session_that_is_not_old() {
+    let (server, clock, token) = with_pages().await;
+    let reader = sign_in(&server.anonymous, &token).await;
+    clock.set_by(YEAR_MS);
+    sign_in(&server.anonymous, &token).await;
+    clock.set_by(-YEAR_MS);
+    assert!(is_signed_in(&reader).await);
+    let count = async || server.client.get("/tokens").await.json().as_array().unwrap().len();
+    let before = count().await;
+    clock.pass(13 * HOUR_MS);
+    sign_in(&server.anonymous, &token).await;
+    assert_eq!(count().await, before, "an old session makes room for a new one");
 }
 
 /// The program with a clock of the test's, and a company.

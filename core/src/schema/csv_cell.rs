@@ -2,23 +2,49 @@
 //! other value as JSON or in words; an empty cell has no value.
 //!
 //! A spreadsheet evaluates a cell that begins with certain signs as a formula (CSV injection), in some languages also
-//! with their full-width forms, and after blanks and line breaks. Such a text gets a leading `'`, and so does one that
-//! begins with `'` itself, so that removing one `'` restores the text.
+//! with their full-width and small forms, and after blanks, line breaks and characters that cannot be seen. Such a text
+//! gets a leading `'`, and so does one that begins with `'` itself, so that removing one `'` restores the text.
 
 use std::borrow::Cow;
 
 use super::field::{FieldDef, FieldKind};
 use crate::value::{Json, quoted::quoted};
 
-/// Signs that no cell begins with, after blanks.
-const SIGNS: [char; 9] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '\''];
+/// Signs that no cell begins with, after blanks: each as it is, in full width, and small.
+const SIGNS: [char; 13] =
+    ['=', '+', '-', '@', '＝', '＋', '－', '＠', '﹦', '﹢', '﹣', '﹫', '\''];
 /// Whitespace that no cell begins with, whatever comes after it.
 const BREAKS: [char; 3] = ['\t', '\r', '\n'];
 
 /// Whether a text has a `'` before it in a cell.
 pub fn is_formula(text: &str) -> bool {
-    let is_blank = |sign: char| sign.is_whitespace() || sign.is_control() || sign == '\u{feff}';
+    let is_blank = |sign: char| sign.is_whitespace() || sign.is_control() || is_invisible(sign);
     text.starts_with(BREAKS) || text.trim_start_matches(is_blank).starts_with(SIGNS)
+}
+
+/// Whether a character has no glyph: those with the property `Default_Ignorable_Code_Point` of Unicode, and the marks of
+/// interlinear annotations.
+fn is_invisible(sign: char) -> bool {
+    matches!(
+        sign,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// The text of a cell: with a `'` before it where a spreadsheet would evaluate it.
@@ -136,7 +162,14 @@ mod tests {
         {
             assert!(is_formula(text), "{text:?}");
         }
-        for text in ["", " ", "Acme", " Acme", "1=1", "\u{1}Acme"] {
+        for blank in ["\u{200b}", "\u{180e}", "\u{202e}", "\u{2028}", "\u{2066}\u{ad}", "\u{e0020}"]
+        {
+            for sign in ["=", "＝", "﹢", "﹣", "﹦", "﹫", "'"] {
+                let text = format!("{blank}{sign}1");
+                assert!(is_formula(&text), "{text:?}");
+            }
+        }
+        for text in ["", " ", "Acme", " Acme", "1=1", "\u{1}Acme", "\u{200b}Acme", "\u{200b}"] {
             assert!(!is_formula(text), "{text:?}");
         }
     }

@@ -64,14 +64,18 @@ pub(crate) async fn of_request(app: &App, request: &Request) -> Result<Option<Se
     }
 }
 
-/// Whether a session has not expired and has not been idle for too long.
+/// Whether a session has not expired and has not been idle for too long. One that was last used by a clock that was
+/// ahead by that long has ended too.
 pub(crate) fn is_alive(app: &App, session: &TokenRecord) -> bool {
     let now = app.clock.now();
-    // The store writes uses with its next commit, which may be hours later.
+    let ms = now.as_ms().abs_diff(last_use(app, session).as_ms());
+    ms < SESSION_IDLE_MS.unsigned_abs() && session.expires_at.is_none_or(|end| end > now)
+}
+
+/// Time of the clock when a session was last used. The store writes uses with its next commit, which may be hours later.
+fn last_use(app: &App, session: &TokenRecord) -> Timestamp {
     let used = [session.last_used_at, app.sign_in.last_use(&session.id)].into_iter().flatten();
-    let used = used.fold(session.created_at, Timestamp::max);
-    let idle = now.as_ms().saturating_sub(used.as_ms());
-    idle < SESSION_IDLE_MS && session.expires_at.is_none_or(|end| end > now)
+    used.fold(session.issued_at(), Timestamp::max)
 }
 
 /// Opens a session with the text of a token.
@@ -123,15 +127,20 @@ async fn open(
 }
 
 /// Ends the expired and idle sessions of a token, and the oldest beyond [`MAX_SESSIONS`]: sessions count against the
-/// limit of tokens of the tenant.
+/// limit of tokens of the tenant. Ages are judged by the settled time, as for all that is deleted.
 async fn end_old_ones(app: &App, caller: &Caller) -> Result<(), Error> {
+    let ahead_ms = app.store.status().clock.map_or(0, |clock| clock.ahead_seconds * 1_000);
+    let settled = Timestamp::from_ms_clamped(app.clock.now().as_ms().saturating_sub(ahead_ms));
     let mut own = app.store.tokens(&caller.tenant).await?;
     own.retain(|token| token.is_session() && token.created_by.as_deref() == caller.token());
-    own.sort_by_key(|session| (is_alive(app, session), session.created_at));
+    own.sort_by_key(|session| (is_alive(app, session), last_use(app, session)));
     let too_many = (own.len() + 1).saturating_sub(MAX_SESSIONS);
-    let is_over = |at: usize, session: &TokenRecord| at < too_many || !is_alive(app, session);
+    let is_old = |session: &TokenRecord| {
+        let idle_ms = settled.as_ms().saturating_sub(last_use(app, session).as_ms());
+        idle_ms >= SESSION_IDLE_MS || session.expires_at.is_some_and(|end| end <= settled)
+    };
     for (at, session) in own.into_iter().enumerate() {
-        if is_over(at, &session) {
+        if at < too_many || is_old(&session) {
             app.store.revoke_token(caller.clone().into(), session.id, Revoked::Alone).await?;
         }
     }

@@ -95,7 +95,9 @@ fn shown(token: &TokenRecord) -> Document {
     let issuer = token.created_by.as_deref();
     document.set("createdBy", issuer.map_or_else(Json::null, Json::string));
     document.set("expiresAt", token.expires_at.map_or_else(Json::null, time));
-    document.set("lastUsedAt", token.last_used_at.map_or_else(Json::null, time));
+    // A clock that is behind stored times uses a token before it is created.
+    let used = token.last_used_at.map(|used| used.max(token.created_at));
+    document.set("lastUsedAt", used.map_or_else(Json::null, time));
     let successor = token.replaced_by.as_deref();
     document.set("replacedBy", successor.map_or_else(Json::null, Json::string));
     document

@@ -30,8 +30,11 @@ pub struct TokenRecord {
     pub scopes: Vec<String>,
     /// User that the token acts as.
     pub user_id: Option<ObjectId>,
-    /// Time at which the token was created.
+    /// Time at which the token was created, among those of all that is stored.
     pub created_at: Timestamp,
+    /// Time of the clock then, which may have been behind stored times.
+    #[serde(default)]
+    issued_at: Option<Timestamp>,
     /// The expiry time, if any.
     pub expires_at: Option<Timestamp>,
     /// Time at which the token was last used, to the minute.
@@ -75,6 +78,7 @@ impl TokenRecord {
             scopes: vec!["*".to_owned()],
             user_id: None,
             created_at: now,
+            issued_at: Some(now),
             expires_at: None,
             last_used_at: None,
             replaced_by: None,
@@ -129,7 +133,7 @@ impl TokenRecord {
     /// Record of a token that is issued in the place of this one: it has the same scopes and user, and the same
     /// lifetime, unless the rotation sets an expiry (R57), but it ends no later than its issuer.
     pub fn successor(&self, token: TokenDigest<'_>, rotation: &Rotation, now: Timestamp) -> Self {
-        let lived = |end: Timestamp| end.as_ms().saturating_sub(self.created_at.as_ms());
+        let lived = |end: Timestamp| end.as_ms().saturating_sub(self.issued_at().as_ms());
         let later = |ms: i64| Timestamp::from_ms_clamped(now.as_ms().saturating_add(ms));
         let end = rotation.expires_at.or(self.expires_at.map(|end| later(lived(end))));
         Self {
@@ -140,6 +144,11 @@ impl TokenRecord {
             issuers: self.issuers.clone(),
             ..Self::of_everything(token, self.tenant, &self.label, now)
         }
+    }
+
+    /// Time of the clock when the token was issued.
+    pub fn issued_at(&self) -> Timestamp {
+        self.issued_at.unwrap_or(self.created_at)
     }
 
     /// The token, issued by another one.

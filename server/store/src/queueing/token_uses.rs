@@ -20,10 +20,10 @@ impl TokenUses {
     }
 
     /// Notes that a token was used, unless that is known for this minute; in its first minute it is used when it is
-    /// created.
+    /// issued.
     pub(crate) fn note(&self, token: &TokenRecord, now: Timestamp) {
         let minute = Timestamp::from_ms_clamped(now.as_ms() - now.as_ms().rem_euclid(MINUTE_MS));
-        let minute = minute.max(token.created_at);
+        let minute = minute.max(token.issued_at());
         if token.last_used_at.is_some_and(|known| known >= minute) {
             return;
         }
