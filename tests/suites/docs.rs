@@ -26,7 +26,7 @@ const ELSEWHERE: &[&str] = &[
     "docker ",
     "git ",
     "npm ",
-    "server/build-pgo",
+    "server/",
     "sudo ",
     "tests/",
     "SVCTRACK_BUNDLE",

@@ -16,6 +16,7 @@ mod clocks;
 mod closings;
 mod command_line;
 mod configuration;
+mod container;
 mod contributing;
 mod corpora;
 mod coverage;
