@@ -25,6 +25,7 @@ const ELSEWHERE: &[&str] = &[
     "cargo test",
     "docker ",
     "git ",
+    "kubectl ",
     "npm ",
     "server/",
     "sudo ",

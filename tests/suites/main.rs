@@ -44,6 +44,7 @@ mod idempotency;
 mod import_cycles;
 mod input;
 mod integrity;
+mod kubernetes;
 mod layering;
 mod model;
 mod npm;
