@@ -50,6 +50,7 @@ mod model;
 mod npm;
 mod observe;
 mod openapi;
+mod packaging;
 mod pages;
 mod pages_of_customers;
 mod pages_of_figures;
