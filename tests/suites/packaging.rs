@@ -1,4 +1,4 @@
-//! What is released: archives with checksums and a signature.
+//! What is released: archives with checksums and a signature, and crates that a registry accepts.
 
 use std::{
     fs,
@@ -8,6 +8,7 @@ use std::{
 };
 
 use svctrack_tests::{
+    process::cargo,
     project,
     required_tools::{self, not_tried},
 };
@@ -104,4 +105,14 @@ fn a_changed_byte_of_a_release_fails_its_checksum_or_its_signature() {
     assert!(!passes(dist, &checksums) && passes(dist, &signature));
     change_a_byte(&dist.join("SHA256SUMS"));
     assert!(!passes(dist, &signature));
+}
+
+#[test]
+fn the_libraries_can_be_published() {
+    let mut package = cargo();
+    package.args(["package", "--locked", "--offline", "--no-verify", "--allow-dirty"]);
+    package.args(["--package", "svctrack-core", "--package", "svctrack-store"]);
+    let output = run(package.current_dir(project()));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!said.contains("warning") && said.contains("Packaged"), "{said}");
 }
