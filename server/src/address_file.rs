@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::text_file;
+use crate::{config::Config, text_file};
 
 /// Name of the file in the data folder.
 const FILE_NAME: &str = "svctrack.url";
@@ -32,6 +32,13 @@ impl AddressFile {
     /// Address of the server of a data folder, if it runs.
     pub(crate) fn read(folder: &Path) -> Option<String> {
         text_file::read(&folder.join(FILE_NAME)).ok()
+    }
+
+    /// Address of the running server of a configuration: of its data folder, or where this has no store, the listen
+    /// address, since that server may have its data elsewhere. Another program may listen there.
+    pub(crate) fn find(config: &Config) -> Option<String> {
+        let elsewhere = || (!config.has_store()).then(|| config.own_url());
+        Self::read(&config.data).or_else(elsewhere)
     }
 }
 

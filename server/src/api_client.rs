@@ -1,6 +1,7 @@
 //! The API calls of the command line (R44): sent to a running server, or carried out in this process on the store of a
 //! stopped one.
 
+pub mod health;
 mod https;
 pub mod script;
 

@@ -8,6 +8,7 @@ mod compact;
 mod completions;
 mod demo;
 mod export;
+mod health;
 mod import;
 mod output;
 mod print_config;
@@ -34,9 +35,9 @@ pub(crate) use self::output::print_err;
 
 use self::{
     backup::Backup, compact::Compact, completions::Completions, demo::DemoCommand, export::Export,
-    import::Import, restore::Restore, script::Script, serve::Serve, tenant::TenantCommand,
-    token::TokenCommand, unknown_variables::warn_of_unknown, unused_flags::check_flags,
-    verify::Verify,
+    health::Health, import::Import, restore::Restore, script::Script, serve::Serve,
+    tenant::TenantCommand, token::TokenCommand, unknown_variables::warn_of_unknown,
+    unused_flags::check_flags, verify::Verify,
 };
 
 /// A self-hosted service for customer and revenue data
@@ -73,6 +74,7 @@ enum Command {
     Export(Export),
     Import(Import),
     Verify(Verify),
+    Health(Health),
     Completions(Completions),
 }
 
@@ -104,6 +106,7 @@ impl Cli {
             Some(Command::Completions(command)) => command.run(Self::command()),
             Some(Command::Import(command)) => return block_on(command.run()),
             Some(Command::Verify(command)) => return command.run(),
+            Some(Command::Health(command)) => return block_on(command.run()),
         };
         done.map(|()| ExitCode::SUCCESS)
     }

@@ -10,7 +10,10 @@ use svctrack_tests::{
     help::{self, Help},
     process::{PATIENCE, Server, binary, command},
 };
-use tokio::time::timeout;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    time::timeout,
+};
 
 use crate::startup::FILE;
 
@@ -174,6 +177,51 @@ async fn a_generated_token_and_a_written_package_are_json_where_asked_for() {
     let written = json(&["script", "--npm", "package", "--json"]).await;
     let path = Path::new(written["path"].as_str().unwrap());
     assert!(path.is_absolute() && path.join("package.json").exists(), "{written}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn health_is_an_exit_code() {
+    let (folder, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
+    let health = async |arguments: &[&str]| {
+        let mut command = command(folder.path());
+        let output = command.arg("health").args(arguments).output().await.unwrap();
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        (output.status.code(), said)
+    };
+    let data = folder.path().join("data");
+    fs::create_dir(&data).unwrap();
+    let of_folder = ["--data", data.to_str().unwrap()];
+    let server = Server::start(&data, &token).await;
+    let ok = (Some(0), "ok\n".to_owned());
+    assert_eq!(health(&of_folder).await, ok);
+    assert_eq!(health(&["--server", &server.base]).await, ok);
+    let (code, said) = health(&["--json", "--server", &server.base]).await;
+    let shown: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, shown), (Some(0), server.client.get("/health").await.json()));
+    server.stop().await;
+    let (code, said) = health(&of_folder).await;
+    assert!(code == Some(1) && said.contains("no running server was found in"), "{said}");
+
+    for (body, expect) in [
+        (r#"{"status":"read_only"}"#, "read_only\n"),
+        ("<p>503</p>", "is not svctrack"),
+        ("", "did not respond within 5 seconds"),
+    ] {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let other = format!("http://{}", listener.local_addr().unwrap());
+        let responds = tokio::spawn(async move {
+            let (mut connection, _) = listener.accept().await.unwrap();
+            let _ = connection.read(&mut [0; 1024]).await.unwrap();
+            let head = format!("HTTP/1.1 503 No\r\ncontent-length: {}\r\n\r\n", body.len());
+            if !body.is_empty() {
+                connection.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+            }
+            tokio::time::sleep(PATIENCE).await;
+        });
+        let (code, said) = health(&["--server", &other]).await;
+        assert!(code == Some(1) && said.contains(expect), "{said}");
+        responds.abort();
+    }
 }
 
 #[tokio::test]

@@ -37,7 +37,10 @@ fn own(text: &str) -> String {
         }
         let line = match line {
             "name = \"svctrack\"" => format!("name = \"{BINARY}\""),
-            line if is_ours && line == version => format!("version = \"{VERSION}\""),
+            // A package's own version, or the one that another package needs of it.
+            line if is_ours && (line == version || line.starts_with("svctrack-")) => {
+                line.replace(&version, &format!("version = \"{VERSION}\""))
+            }
             line => line.to_owned(),
         };
         written.push_str(&line);

@@ -148,6 +148,19 @@ fn caddy_warns_of_nothing_in_its_recipe() {
     assert!(adapted.status.success() && !said.contains("warn"), "{said}");
 }
 
+/// Files of `server/ops` that the page shows.
+const SHOWN: [&str; 2] = ["svctrack.service", "Dockerfile"];
+
+#[test]
+fn the_page_shows_the_files_as_they_are() {
+    let blocks = docs::blocks(&docs::read(PAGE));
+    for name in SHOWN {
+        let block = blocks.iter().find(|block| block.file.as_deref() == Some(name));
+        let file = docs::read(&format!("server/ops/{name}"));
+        assert_eq!(block.map(|block| &block.text), Some(&file), "{name}");
+    }
+}
+
 /// The unit of the docs, with the program of this build.
 fn unit_in(folder: &Path) -> PathBuf {
     unit_with(folder, "")

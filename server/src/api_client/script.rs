@@ -13,9 +13,8 @@ use crate::{address_file::AddressFile, config::Config};
 /// How long a server that was not named may take to respond: another program may listen there.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Response of a running server, with its address: the named server, else the one that uses the data folder. Where the
-/// folder has no store, the server at the listen address is asked, which may have its data elsewhere. Its certificate
-/// may be in a file.
+/// Response of a running server, with its address: the named server, else the running one of the configuration. Its
+/// certificate may be in a file.
 ///
 /// # Errors
 /// A message, when the named server cannot be reached, or does not know the tenant.
@@ -30,9 +29,7 @@ pub async fn of_running(
         let said = ask(server, ca_cert, tenant, loads).await;
         return said.map(|said| Some((server.to_owned(), said)));
     }
-    let of_folder = AddressFile::read(&config.data);
-    let elsewhere = || (!config.has_store()).then(|| config.own_url());
-    let Some(server) = of_folder.or_else(elsewhere) else { return Ok(None) };
+    let Some(server) = AddressFile::find(config) else { return Ok(None) };
     // There may be no server, or another program.
     let runs = tokio::time::timeout(PATIENCE, ask(&server, ca_cert, None, loads)).await;
     if !matches!(runs, Ok(Ok(_))) {
