@@ -15,7 +15,11 @@ use governor::{
     Quota, RateLimiter,
     clock::{Clock, DefaultClock},
     middleware::NoOpMiddleware,
-    state::keyed::HashMapStateStore,
+    nanos::Nanos,
+    state::{
+        StateStore,
+        keyed::{HashMapStateStore, ShrinkableKeyedStateStore},
+    },
 };
 use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
@@ -38,14 +42,45 @@ pub(crate) struct LimitExceeded {
     pub(crate) wait: Duration,
 }
 
+/// State of each key, shared with its limiter, which has no way to give back what it has counted.
+#[derive(Clone, Default)]
+struct KeyStates(Arc<HashMapStateStore<Vec<u8>>>);
+
+impl StateStore for KeyStates {
+    type Key = Vec<u8>;
+
+    fn measure_and_replace<T, F, E>(&self, key: &Vec<u8>, measure: F) -> Result<T, E>
+    where
+        F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
+    {
+        self.0.measure_and_replace(key, measure)
+    }
+}
+
+impl ShrinkableKeyedStateStore<Vec<u8>> for KeyStates {
+    fn retain_recent(&self, drop_below: Nanos) {
+        self.0.retain_recent(drop_below);
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 /// Limiter by keys, under a clock.
-type KeyedLimiter<C> =
-    RateLimiter<Vec<u8>, HashMapStateStore<Vec<u8>>, C, NoOpMiddleware<<C as Clock>::Instant>>;
+type KeyedLimiter<C> = RateLimiter<Vec<u8>, KeyStates, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
 /// Counts requests by key, under one limit.
 pub(crate) struct Limiter<C: Clock> {
     limit: NonZeroU32,
     keys: KeyedLimiter<C>,
+    states: KeyStates,
+    /// Time in which one more request is served.
+    interval: Nanos,
     counted: AtomicU32,
 }
 
@@ -53,8 +88,10 @@ impl<C: Clock + Clone> Limiter<C> {
     pub(crate) fn new(limit: NonZeroU32, clock: &C) -> Self {
         let burst = limit.saturating_mul(NonZeroU32::MIN.saturating_add(BURST_SECONDS - 1));
         let quota = Quota::per_second(limit).allow_burst(burst);
-        let keys = RateLimiter::hashmap_with_clock(quota, clock.clone());
-        Self { limit, keys, counted: AtomicU32::new(0) }
+        let states = KeyStates::default();
+        let keys = RateLimiter::new(quota, states.clone(), clock.clone());
+        let interval = quota.replenish_interval().into();
+        Self { limit, keys, states, interval, counted: AtomicU32::new(0) }
     }
 
     pub(crate) fn count(&self, key: &[u8]) -> Result<(), LimitExceeded> {
@@ -66,6 +103,15 @@ impl<C: Clock + Clone> Limiter<C> {
             let wait = until.wait_time_from(self.keys.clock().now());
             LimitExceeded { limit: self.limit, wait }
         })
+    }
+
+    /// Gives back a request that was counted.
+    fn give_back(&self, key: &[u8]) {
+        // Of a key that is forgotten, nothing is counted.
+        let earlier = |until: Option<Nanos>| {
+            until.map(|until| ((), until.saturating_sub(self.interval))).ok_or(())
+        };
+        let _ = self.states.measure_and_replace(&key.to_vec(), earlier);
     }
 }
 
@@ -91,14 +137,39 @@ impl<C: Clock + Clone> Limiters<C> {
         }
     }
 
-    /// Counts a call to tracking routes, for its address first: a call beyond that limit does not count for its tenant.
+    /// Counts a call to tracking routes, for its address first: a call beyond one limit counts against neither.
     fn count_tracking(&self, sender: &Sender) -> Result<(), LimitExceeded> {
-        let tenant = sender.tenant.id();
-        if let (Some(limiter), Some(address)) = (&self.tracking_of_address, &sender.address) {
-            limiter.count(&[tenant.as_bytes(), address.as_bytes()].concat())?;
+        let of_address = self.of_address(sender);
+        if let Some((limiter, key)) = &of_address {
+            limiter.count(key)?;
         }
-        self.tracking.as_ref().map_or(Ok(()), |limiter| limiter.count(tenant.as_bytes()))
+        let counted = self.tracking.as_ref().map(|limiter| limiter.count(&of_tenant(sender)));
+        counted.unwrap_or(Ok(())).inspect_err(|_| {
+            if let Some((limiter, key)) = of_address {
+                limiter.give_back(&key);
+            }
+        })
     }
+
+    fn give_back_tracking(&self, sender: &Sender) {
+        if let Some((limiter, key)) = self.of_address(sender) {
+            limiter.give_back(&key);
+        }
+        if let Some(limiter) = &self.tracking {
+            limiter.give_back(&of_tenant(sender));
+        }
+    }
+
+    /// Limiter of a sender's address, with its key.
+    fn of_address(&self, sender: &Sender) -> Option<(&Limiter<C>, Vec<u8>)> {
+        let key = [sender.tenant.id().as_bytes(), sender.address.as_ref()?.as_bytes()].concat();
+        self.tracking_of_address.as_ref().map(|limiter| (limiter, key))
+    }
+}
+
+/// Key of all senders of a tenant.
+fn of_tenant(sender: &Sender) -> [u8; 16] {
+    *sender.tenant.id().as_bytes()
 }
 
 pub(crate) struct RateLimiting<C: Clock = DefaultClock> {
@@ -132,11 +203,20 @@ impl<C: Clock + Clone> RateLimiting<C> {
         limiters.into_iter().try_for_each(|limiter| limiter.count(token.as_bytes()))
     }
 
-    /// Counts a call to a tracking route that is to be stored: a rejected call uses up nothing.
+    /// Counts a call to a tracking route that is to be stored; if it is rejected after all, it must be given back.
     pub(crate) fn count_tracking(&self, sender: &Sender) -> Result<(), LimitExceeded> {
         self.operator.count_tracking(sender)?;
         let own = self.of_tenant(sender.tenant.id(), sender.limits);
-        own.map_or(Ok(()), |own| own.count_tracking(sender))
+        let counted = own.map_or(Ok(()), |own| own.count_tracking(sender));
+        counted.inspect_err(|_| self.operator.give_back_tracking(sender))
+    }
+
+    /// Gives back a call that was counted and is rejected: it uses up nothing.
+    pub(crate) fn give_back_tracking(&self, sender: &Sender) {
+        self.operator.give_back_tracking(sender);
+        if let Some(own) = self.of_tenant(sender.tenant.id(), sender.limits) {
+            own.give_back_tracking(sender);
+        }
     }
 
     /// The limiters of a tenant that has `limits` now.
@@ -233,6 +313,24 @@ mod tests {
             (0..1_000).filter(|_| limiting.count_tracking(&sender).is_ok()).count()
         };
         assert_eq!(["192.0.2.1", "192.0.2.2", ""].map(sent), [100, 100, 0]);
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_used_once_more() {
+        let operator = RateLimits { tracking: NonZeroU32::new(100), ..RateLimits::default() };
+        let (limiting, clock) = limiting(operator);
+        let tenant = Tenant::assume_authorized(TENANT);
+        let address = "192.0.2.1".parse().ok().map(IpAddr::into);
+        let limits = RateLimits { tracking: NonZeroU32::new(80), ..RateLimits::default() };
+        let sender = Sender { tenant, limits, address };
+        let sent = || (0..1_000).filter(|_| limiting.count_tracking(&sender).is_ok()).count();
+        limiting.give_back_tracking(&sender);
+        assert_eq!(sent(), 80);
+        (0..7).for_each(|_| limiting.give_back_tracking(&sender));
+        assert_eq!(sent(), 7);
+        clock.advance(60 * SECOND);
+        limiting.give_back_tracking(&sender);
+        assert_eq!(sent(), 80);
     }
 
     #[test]

@@ -114,12 +114,11 @@ impl Senders {
     pub(crate) fn take_events(
         &self,
         sender: &Sender,
-        (events, bytes): (usize, usize),
+        size: (usize, usize),
         now: Timestamp,
     ) -> Result<Option<ParkedToday>, ExceededAllowance> {
-        let bytes = bytes.saturating_add(events.saturating_mul(EVENT_BYTES));
+        let bytes = counted_bytes(size);
         self.count(sender, now, |had| {
-            let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
             if !may_take(self.max_bytes, [&had.bytes], sender.address, bytes) {
                 return Err(ExceededAllowance { of: Allowance::Bytes, wait: until_midnight(now) });
             }
@@ -129,6 +128,15 @@ impl Senders {
                 had.parked.entry(address).or_default().clone()
             }))
         })
+    }
+
+    /// Gives back what [`Self::take_events`] has counted at `now`, of events that are not stored.
+    pub(crate) fn give_back_events(&self, sender: &Sender, size: (usize, usize), now: Timestamp) {
+        if let Some(had) = self.of_tenants.lock().get_mut(&sender.tenant.id())
+            && had.day == now.epoch_days()
+        {
+            had.bytes.give_back(sender.address, counted_bytes(size));
+        }
     }
 
     /// Counts a call with an `Idempotency-Key`.
@@ -141,6 +149,13 @@ impl Senders {
         now: Timestamp,
     ) -> Result<(), ExceededAllowance> {
         self.count(sender, now, |had| had.keys.take(sender.address, now))
+    }
+
+    /// Gives back what [`Self::take_key`] has counted at `now`, of a call whose key is not stored, or was before.
+    pub(crate) fn give_back_key(&self, sender: &Sender, now: Timestamp) {
+        if let Some(had) = self.of_tenants.lock().get_mut(&sender.tenant.id()) {
+            had.keys.give_back(sender.address, now);
+        }
     }
 
     fn count<T>(
@@ -162,6 +177,12 @@ impl Senders {
         }
         count(had)
     }
+}
+
+/// Bytes that count for a number of events with texts of `bytes`.
+fn counted_bytes((events, bytes): (usize, usize)) -> u64 {
+    let bytes = bytes.saturating_add(events.saturating_mul(EVENT_BYTES));
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 fn until_midnight(now: Timestamp) -> Duration {
@@ -188,6 +209,14 @@ impl AllowanceUse {
         if let Some(address) = address {
             let had = self.by.entry(counted_address(&self.by, address)).or_default();
             *had = had.saturating_add(amount);
+        }
+    }
+
+    fn give_back(&mut self, address: Option<Address>, amount: u64) {
+        self.all = self.all.saturating_sub(amount);
+        let had = address.map(|address| counted_address(&self.by, address));
+        if let Some(had) = had.and_then(|address| self.by.get_mut(&address)) {
+            *had = had.saturating_sub(amount);
         }
     }
 
@@ -239,6 +268,13 @@ impl KeysByHour {
             }
         }
         Ok(())
+    }
+
+    fn give_back(&mut self, address: Option<Address>, now: Timestamp) {
+        let hour = now.as_ms().div_euclid(HOUR_MS);
+        if let Some((_, had)) = self.0.iter_mut().find(|(taken_in, _)| *taken_in == hour) {
+            had.give_back(address, 1);
+        }
     }
 }
 
@@ -294,6 +330,24 @@ mod tests {
             rejected.unwrap_err(),
             ExceededAllowance { of: Allowance::Bytes, wait: half_a_day }
         );
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_used_again() {
+        let senders = Senders::new(NonZeroU64::new(12));
+        let a = sender(1, "192.0.2.1");
+        for _ in 0..3 {
+            assert!(takes(&senders, &a, 6, noon()) && !takes(&senders, &a, 1, noon()));
+            senders.give_back_events(&a, (0, 6), noon());
+        }
+        let tomorrow = Timestamp::from_ms_clamped(DAY_MS);
+        assert!(takes(&senders, &a, 6, tomorrow));
+        senders.give_back_events(&a, (0, 6), noon());
+        assert!(!takes(&senders, &a, 1, tomorrow));
+        for _ in 0..MAX_KEYS_A_DAY {
+            senders.take_key(&a, noon()).unwrap();
+            senders.give_back_key(&a, noon());
+        }
     }
 
     #[test]

@@ -402,14 +402,51 @@ async fn calls_that_are_rejected_use_up_nothing_of_a_tenants_rate() {
             assert!([400, 422].contains(&response.status.as_u16()), "{}", response.text());
         }
     };
+    // The key of another event.
+    let reused = async || {
+        for number in 0..200 {
+            let event = json!({"externalId": "7", "companyExternalId": "acme", "action": number.to_string()});
+            let response = keyed(&anybody, &path, "k", &event).await;
+            assert_eq!(response.status.is_success(), number == 0, "{}", response.text());
+        }
+    };
+    // Their rows are rejected, and calls without a user ignored.
+    let nothing_stored = async |body: &'static str, path: &str| {
+        for _ in 0..200 {
+            let pipeline = anybody.as_pipeline();
+            let response = pipeline.send(Method::POST, path, &[JSON], body).await.unwrap();
+            assert_eq!(response.status, StatusCode::OK, "{}", response.text());
+        }
+    };
+    let bulk = format!("/analytics/bulk/{TENANT}");
     tokio::join!(
         rejected("{", path.clone()),
         rejected(r#"{"action": "x"}"#, path.clone()),
-        rejected("[{}, ", format!("/analytics/bulk/{TENANT}")),
+        rejected("[{}, ", bulk.clone()),
+        reused(),
+        nothing_stored("[{}]", &bulk),
+        nothing_stored(r#"{"type": "track", "event": "x"}"#, "/dock/segment"),
     );
     let event = json!({"externalId": "7", "companyExternalId": "acme", "action": "x"});
     for _ in 0..60 {
         assert_eq!(two.one.track(&event).await.unwrap().text(), "OK");
+    }
+    two.server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_of_rejected_and_repeated_calls_do_not_count_against_the_daily_limit() {
+    let two = Two::start(&["--tracking-daily-mb", "1"]).await;
+    let anybody = Client::new(&two.server.base, None);
+    let event = |action: &str| json!({"externalId": "7", "companyExternalId": "acme", "action": action, "info": {"note": "x".repeat(50_000)}});
+    let row = |action: &str| json!([{"euExtId": "7", "cId": "acme", "action": action, "info": {"note": "x".repeat(50_000)}}]);
+    let (path, bulk) = (format!("/analytics/{TENANT}"), format!("/analytics/bulk/{TENANT}"));
+    for (path, first, other) in [(path, event("a"), event("b")), (bulk, row("a"), row("b"))] {
+        for _ in 0..50 {
+            assert_eq!(keyed(&anybody, &path, "k", &first).await.text(), "OK");
+            let reused = keyed(&anybody, &path, "k", &other).await;
+            assert_eq!(reused.json()["code"], "idempotency_key_reused", "{}", reused.text());
+        }
     }
     two.server.kill().await;
 }

@@ -5,7 +5,7 @@ use poem::{
     http::{HeaderName, HeaderValue},
 };
 use sha2::{Digest as _, Sha256};
-use svctrack_core::value::ValidationError;
+use svctrack_core::value::{Timestamp, ValidationError};
 use svctrack_store::IdempotencyKey;
 
 use crate::{
@@ -40,6 +40,8 @@ pub(super) fn reject(request: &Request, why: &str) -> Result<(), Error> {
 pub(super) struct IdempotentCall<'a> {
     app: &'a App,
     key: Option<IdempotencyKey>,
+    /// Sender of events for whom the key is counted, and when that was.
+    counted: Option<(Sender, Timestamp)>,
 }
 
 impl<'a> IdempotentCall<'a> {
@@ -54,7 +56,7 @@ impl<'a> IdempotentCall<'a> {
         body: impl FnOnce() -> [u8; 32],
     ) -> Result<Self, Error> {
         let Some(key) = request.headers().get(KEY) else {
-            return Ok(Self { app, key: None });
+            return Ok(Self { app, key: None, counted: None });
         };
         if key.is_empty() || key.len() > MAX_IDEMPOTENCY_KEY_BYTES {
             let message = format!(
@@ -79,7 +81,7 @@ impl<'a> IdempotentCall<'a> {
         }
         let key = IdempotencyKey { key: hasher.finalize().into(), body: body(), part: None };
         if app.running.begin(key.key) {
-            Ok(Self { app, key: Some(key) })
+            Ok(Self { app, key: Some(key), counted: None })
         } else {
             Err(Error::StillRunning)
         }
@@ -96,10 +98,21 @@ impl<'a> IdempotentCall<'a> {
         body: impl FnOnce() -> [u8; 32],
     ) -> Result<Self, Error> {
         if !is_asked(request) {
-            return Ok(Self { app, key: None });
+            return Ok(Self { app, key: None, counted: None });
         }
-        app.senders.take_key(sender, app.clock.now())?;
-        Self::begin(app, request, &Caller::of_events(sender.tenant), body)
+        let now = app.clock.now();
+        app.senders.take_key(sender, now)?;
+        let begun = Self::begin(app, request, &Caller::of_events(sender.tenant), body);
+        let mut begun = begun.inspect_err(|_| app.senders.give_back_key(sender, now))?;
+        begun.counted = Some((*sender, now));
+        Ok(begun)
+    }
+
+    /// Gives back the key of a call that stores none: it was rejected, or the key was stored before.
+    pub(super) fn give_back_key(&self) {
+        if let Some((sender, at)) = &self.counted {
+            self.app.senders.give_back_key(sender, *at);
+        }
     }
 
     /// Key of the call, where it has one.

@@ -12,7 +12,7 @@ use svctrack_core::{
     },
     value::Timestamp,
 };
-use svctrack_store::{IdempotentOutcome, Tracking};
+use svctrack_store::{IdempotentOutcome, Tracked, Tracking};
 
 use super::{
     idempotency_key::{IdempotentCall, Replayed, hash_of},
@@ -80,18 +80,54 @@ pub(super) async fn store(
         names.add(unread);
         tracking.findings.extend(names.findings(tracking.route, tracking.received_at));
     }
-    app.rates.count_tracking(&sender)?;
-    let size = (tracking.events.len(), body.len());
-    tracking.sender = app.senders.take_events(&sender, size, tracking.received_at)?;
-    let once = IdempotentCall::of_sender(app, request, &sender, || hash_of(body))?;
-    let caller = Caller::of_events(sender.tenant);
-    let IdempotentOutcome { reply: tracked, is_repeated } =
-        app.store.track(caller.into(), once.key(), tracking).await?;
+    // A call without events is ignored, or its user is unknown.
+    let is_counted = !tracking.events.is_empty();
+    if is_counted {
+        app.rates.count_tracking(&sender)?;
+    }
+    let stored = store_counted(app, request, &sender, tracking, body).await;
+    if is_counted && stored.is_err() {
+        app.rates.give_back_tracking(&sender);
+    }
+    let IdempotentOutcome { reply: tracked, is_repeated } = stored?;
     let mut outcome = TrackingOutcome::default();
     outcome.add(tracked);
     outcome.name_in(&mut response);
     Replayed(is_repeated).mark(&mut response);
     Ok(response)
+}
+
+/// Stores events whose bytes, and whose key, count only if they are not rejected and were not stored before.
+async fn store_counted(
+    app: &App,
+    request: &Request,
+    sender: &Sender,
+    mut tracking: Tracking,
+    body: &[u8],
+) -> Result<IdempotentOutcome<Tracked>, Error> {
+    let (size, at) = ((tracking.events.len(), body.len()), tracking.received_at);
+    tracking.sender = app.senders.take_events(sender, size, at)?;
+    let stored = store_once(app, request, sender, tracking, body).await;
+    if stored.as_ref().map_or(true, |stored| stored.is_repeated) {
+        app.senders.give_back_events(sender, size, at);
+    }
+    stored
+}
+
+async fn store_once(
+    app: &App,
+    request: &Request,
+    sender: &Sender,
+    tracking: Tracking,
+    body: &[u8],
+) -> Result<IdempotentOutcome<Tracked>, Error> {
+    let once = IdempotentCall::of_sender(app, request, sender, || hash_of(body))?;
+    let caller = Caller::of_events(sender.tenant);
+    let stored = app.store.track(caller.into(), once.key(), tracking).await;
+    if stored.as_ref().map_or(true, |stored| stored.is_repeated) {
+        once.give_back_key();
+    }
+    Ok(stored?)
 }
 
 /// The response of routes 1, 3 and 4.

@@ -3,7 +3,7 @@
 use std::{iter::Peekable, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::{StreamExt as _, TryFutureExt as _, stream::FuturesOrdered};
+use futures_util::{FutureExt as _, StreamExt as _, stream::FuturesOrdered};
 use poem::{
     Request, Response,
     http::{HeaderName, HeaderValue},
@@ -90,6 +90,7 @@ pub(super) async fn take_rows(
     let hash = heavy_work::spawn(move || if keyed { hash_of(&bytes) } else { [0; 32] });
     let hash = hash.await.map_err(|error| Error::Internal(error.to_string()))?;
     let once = IdempotentCall::of_sender(app, request, &sender, || hash)?;
+    let mut limits = BodyLimits { app, sender, at: reading.received_at, is_counted: false };
     let (parts, mut next) = mpsc::channel(1);
     let reader = heavy_work::spawn(move || reading.send_parts(&body, &parts));
     let (mut notes, mut outcome, mut replayed) =
@@ -100,22 +101,16 @@ pub(super) async fn take_rows(
     loop {
         tokio::select! {
             Some(part) = next.recv(), if taken.is_ok() && under_way.len() < MAX_PARTS_UNDER_WAY => {
-                let number = number.next().unwrap_or_default();
-                let RowBatch { tracking, rows } = match take_part(app, &sender, number, part) {
-                    Ok(part) => part,
-                    Err(error) => {
-                        taken = Err(error);
-                        continue;
-                    }
-                };
-                let (actor, key) = (caller.clone().into(), once.key_of_part(number));
-                let written = app.store.track(actor, key, tracking);
-                under_way.push_back(written.map_ok(|written| (written, rows)));
+                let part = limits.take(part).map_err(|error| taken = Err(error));
+                let Ok(RowBatch { tracking, rows }) = part else { continue };
+                let key = once.key_of_part(number.next().unwrap_or_default());
+                let written = app.store.track(caller.clone().into(), key, tracking);
+                under_way.push_back(written.map(|written| (written, rows)));
             }
-            Some(written) = under_way.next() => match written {
+            Some((written, rows)) = under_way.next() => match limits.settle(written, &rows) {
                 // Parts that are stored after a failed one are sent again with it.
                 Ok(_) if is_cut => {}
-                Ok((IdempotentOutcome { reply: tracked, is_repeated }, rows)) => {
+                Ok(IdempotentOutcome { reply: tracked, is_repeated }) => {
                     notes.add(rows, &outcome.add(tracked));
                     replayed.push(Replayed(is_repeated));
                 }
@@ -129,29 +124,57 @@ pub(super) async fn take_rows(
     // The rest is not read.
     drop(next);
     let read = reader.await.map_err(|error| Error::Internal(error.to_string()))?;
-    taken.and(read).map_err(|error| notes.cut_short(error))?;
-    if notes.is_nothing_stored() && !keyed {
-        return Err(StoreError::ParkedFull.into());
+    let replayed = Replayed::all(&replayed);
+    if notes.read == 0 || replayed.0 {
+        once.give_back_key();
     }
+    let done = notes.end(taken.and(read), keyed);
+    done.inspect_err(|_| limits.reject(&notes))?;
     notes.name_in(&mut response);
     outcome.name_in(&mut response);
-    Replayed::all(&replayed).mark(&mut response);
+    replayed.mark(&mut response);
     Ok(response)
 }
 
-/// Counts a part of a body; with the first of them the call, which is known to be valid by then.
-fn take_part(
-    app: &App,
-    sender: &Sender,
-    number: u32,
-    mut part: RowBatch,
-) -> Result<RowBatch, Error> {
-    if number == 0 {
-        app.rates.count_tracking(sender)?;
+/// Limits of the sender of a body, and what it uses up of them: only what is stored.
+struct BodyLimits<'a> {
+    app: &'a App,
+    sender: Sender,
+    at: Timestamp,
+    /// Whether the call counts against the rate: it does from its first event on.
+    is_counted: bool,
+}
+
+impl BodyLimits<'_> {
+    /// Counts a part of the body, which is known to be valid by then.
+    fn take(&mut self, mut part: RowBatch) -> Result<RowBatch, Error> {
+        if !self.is_counted && !part.rows.taken.is_empty() {
+            self.app.rates.count_tracking(&self.sender)?;
+            self.is_counted = true;
+        }
+        part.tracking.sender =
+            self.app.senders.take_events(&self.sender, part.rows.size(), self.at)?;
+        Ok(part)
     }
-    let size = (part.tracking.events.len(), part.rows.bytes);
-    part.tracking.sender = app.senders.take_events(sender, size, part.tracking.received_at)?;
-    Ok(part)
+
+    /// Gives back the bytes of a part that was rejected, or stored before; returns its outcome.
+    fn settle(
+        &self,
+        written: Result<IdempotentOutcome<Tracked>, StoreError>,
+        rows: &BatchOutcome,
+    ) -> Result<IdempotentOutcome<Tracked>, StoreError> {
+        if written.as_ref().map_or(true, |written| written.is_repeated) {
+            self.app.senders.give_back_events(&self.sender, rows.size(), self.at);
+        }
+        written
+    }
+
+    /// Gives back the call, if it is rejected as a whole.
+    fn reject(&self, notes: &Notes) {
+        if self.is_counted && notes.stored == 0 {
+            self.app.rates.give_back_tracking(&self.sender);
+        }
+    }
 }
 
 /// Rows that are stored by one command.
@@ -174,6 +197,13 @@ struct BatchOutcome {
     unread: UnreadMembers,
     /// Number of rows with an invalid `count`.
     other_counts: u64,
+}
+
+impl BatchOutcome {
+    /// Number of events, and bytes of all rows.
+    fn size(&self) -> (usize, usize) {
+        (self.taken.len(), self.bytes)
+    }
 }
 
 impl RowsReader {
@@ -330,6 +360,15 @@ impl Notes {
                 self.unread.push(name.to_owned());
             }
         }
+    }
+
+    /// Outcome of a call whose rows were read with this one.
+    fn end(&self, read: Result<(), Error>, keyed: bool) -> Result<(), Error> {
+        read.map_err(|error| self.cut_short(error))?;
+        if self.is_nothing_stored() && !keyed {
+            return Err(StoreError::ParkedFull.into());
+        }
+        Ok(())
     }
 
     /// Adds to an error how far the body was read, so that its sender knows which rows to send again.

@@ -118,9 +118,46 @@ pub(crate) fn rotate_token(
     }
     old.replaced_by = Some(successor.id.clone());
     old.expires_at = Some(old.expires_at.map_or(old_until, |end| end.min(old_until)));
-    let key = old.id.as_bytes();
-    tables.tokens.insert(key, seal_json(key, &old)?.as_slice())?;
+    put_token(tables, &old)?;
+    if let Some(end) = successor.expires_at {
+        end_issued(tables, &old, old.expires_at.map_or(end, |of_old| of_old.max(end)))?;
+    }
     insert_token(tables, successor.clone())
+}
+
+/// Has the tokens that a line of tokens has issued end no later than its last one (R44).
+fn end_issued(
+    tables: &mut Tables<impl Transaction>,
+    of: &TokenRecord,
+    end: Timestamp,
+) -> Result<(), StoreError> {
+    let line = of.line();
+    for id in token_ids(&tables.tokens_of_tenant, of.tenant)? {
+        let Some(mut token) = readable_token(tables, &id)? else { continue };
+        let is_issued = token.line() != line && token.comes_from(line);
+        if is_issued && token.expires_at.is_none_or(|own| own > end) {
+            token.expires_at = Some(end);
+            put_token(tables, &token)?;
+        }
+    }
+    Ok(())
+}
+
+/// A token of a tenant; none where it cannot be read.
+fn readable_token(
+    tables: &Tables<impl Transaction>,
+    id: &str,
+) -> Result<Option<TokenRecord>, StoreError> {
+    match corruption::contained(|| token(&tables.tokens, id)) {
+        Err(error) if error.is_of_the_file() => Err(error),
+        read => Ok(read.ok().flatten()),
+    }
+}
+
+fn put_token(tables: &mut Tables<impl Transaction>, token: &TokenRecord) -> Result<(), StoreError> {
+    let key = token.id.as_bytes();
+    tables.tokens.insert(key, seal_json(key, token)?.as_slice())?;
+    Ok(())
 }
 
 /// Reason for which a token cannot be added, if there is one; a tenant has at most `most` tokens. Expired ones are
@@ -177,8 +214,7 @@ fn insert_token(
     tables: &mut Tables<impl Transaction>,
     token: TokenRecord,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
-    let key = token.id.as_bytes();
-    tables.tokens.insert(key, seal_json(key, &token)?.as_slice())?;
+    put_token(tables, &token)?;
     let key = keys::token_of_tenant(token.tenant, &token.id);
     tables.tokens_of_tenant.insert(key.as_slice(), [].as_slice())?;
     Ok(Ok(Reply::TokenAdded(Box::new(token))))
@@ -279,11 +315,7 @@ fn lost_scope(
 ) -> Result<Option<&'static str>, StoreError> {
     let (mut before, mut after) = ([ScopeValidity::None; 2], [ScopeValidity::None; 2]);
     for id in token_ids(&tables.tokens_of_tenant, tenant)? {
-        let token = match corruption::contained(|| token(&tables.tokens, &id)) {
-            Err(error) if error.is_of_the_file() => return Err(error),
-            read => read.ok().flatten(),
-        };
-        let Some(token) = token else { continue };
+        let Some(token) = readable_token(tables, &id)? else { continue };
         let lasts = match token.expires_at {
             _ if token.replaced_by.is_some() => continue,
             None => ScopeValidity::Permanent,
