@@ -152,9 +152,13 @@ pub(crate) const MAX_WORKERS: usize = 64;
 /// How long a connection must have waited for its client before it gives way to another: data that came with it is read
 /// first.
 pub(crate) const MIN_WAIT_FOR_CLIENT: Duration = Duration::from_millis(50);
-/// Pace of a byte of a body, in microseconds: a connection with a slower one counts as waiting. A slow mobile line
-/// sends 64 KB a second.
-pub(crate) const BODY_BYTE_US: u64 = 15;
+/// The same of a write that waits for its client to read, beyond the time that the bytes read since should take: a slow
+/// mobile line reads a third of a send buffer at once, and takes a second for it. Tests do not wait as long.
+pub(crate) const MIN_WAIT_FOR_READER: Duration =
+    Duration::from_millis(if cfg!(test) { 50 } else { 2_000 });
+/// Pace of a byte of a body or a response, in microseconds: a connection with a slower one counts as waiting. A slow
+/// mobile line transfers 64 KB a second.
+pub(crate) const TRANSFERRED_BYTE_US: u64 = 15;
 /// Handshakes that an address may begin in a second, and twice as many at once, which is its maximum of connections. A
 /// signature with an RSA key of 2,048 bits takes 0.7 ms, so they take a tenth of a processor. A proxy speaks for many
 /// clients and is not counted.
