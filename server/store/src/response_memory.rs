@@ -1,7 +1,7 @@
 //! Room for data that is read for a tenant: all pages that are gathered, and all responses that are being sent, share
 //! it.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use svctrack_core::value::TenantId;
 
@@ -26,8 +26,15 @@ impl RoomBudget {
     }
 
     /// Room without any memory yet.
-    pub(crate) fn empty(&self) -> Room {
+    pub fn empty(&self) -> Room {
         Room { of: self.clone(), bytes: 0, share: None }
+    }
+}
+
+impl fmt::Debug for RoomBudget {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenant = self.0.as_ref().map(|(_, tenant)| tenant);
+        to.debug_tuple("RoomBudget").field(&tenant).finish()
     }
 }
 
@@ -62,6 +69,20 @@ impl Room {
         if is_taken { Ok(()) } else { Err(StoreError::NoRoom) }
     }
 
+    /// Reserves or releases bytes, so that there are this many.
+    ///
+    /// # Errors
+    /// [`StoreError::NoRoom`].
+    pub fn fit(&mut self, bytes: usize) -> Result<(), StoreError> {
+        match bytes.checked_sub(self.bytes) {
+            Some(more) => self.take(more),
+            None => {
+                self.shrink_to(bytes);
+                Ok(())
+            }
+        }
+    }
+
     /// Releases bytes before the room itself is dropped.
     pub fn release(&mut self, bytes: usize) {
         self.shrink_to(self.bytes.saturating_sub(bytes));
@@ -74,6 +95,12 @@ impl Room {
             let kept = self.bytes.next_multiple_of(STEP_BYTES);
             share.shrink(share.amount().saturating_sub(kept));
         }
+    }
+}
+
+impl fmt::Debug for Room {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Room").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }
 
