@@ -138,6 +138,11 @@ pub(crate) const MAX_CONNECTIONS_PER_ADDRESS: usize = 256;
 /// Maximum number of listeners to streams in all: each keeps a connection for as long as it likes. One tenant has at
 /// most as many as are left to others then.
 pub(crate) const MAX_STREAMS: usize = 256;
+/// Part of all connections that streams may take: a quarter, so that most are left to others where few files may be
+/// open.
+pub(crate) const STREAM_SHARE: usize = 4;
+/// Listeners that there may be at least: one of each of two tenants.
+pub(crate) const MIN_STREAMS: usize = 2;
 /// Usual memory of a listener, in bytes: what was read for it, and the piece before that.
 pub(crate) const STREAM_HELD_BYTES: usize = 64 * 1024;
 /// Maximum number of connections to the admin address: Prometheus, one or two probes, and a person.

@@ -14,7 +14,7 @@ use serde_json::json;
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
-    attack::{Attack, Neighbour, Slow, Unread, fill_with_large},
+    attack::{Attack, Neighbour, Slow, Unread, fill_with_large, unread},
     client::Client,
     process::{PATIENCE, Server, peak_memory},
 };
@@ -314,6 +314,24 @@ async fn where_few_files_may_be_open_clients_that_read_nothing_or_little_give_wa
             served = tokio::time::timeout(SOON, newcomers) => served.expect("it had to wait"),
             () = sip => {}
         }
+    }
+    server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_few_files_may_be_open_the_streams_of_a_tenant_leave_most_to_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = Token::generate().unwrap();
+    let server = Server::start_with_files(folder.path(), &token, 64).await;
+    let (mut held, mut streams) = (Vec::new(), 0);
+    for _ in 0..100 {
+        let (connections, statuses) = unread(&server.client, "/activities/stream", 1).await;
+        streams += usize::from(statuses == [200]);
+        held.push(connections);
+    }
+    assert!((1..=8).contains(&streams), "{streams}");
+    for _ in 0..OF_TENANT {
+        tokio::time::timeout(SOON, send_as_newcomer(&server)).await.expect("it had to wait");
     }
     server.kill().await;
 }
