@@ -19,7 +19,10 @@ use crate::{
     compression::{CompressedText, Compressions},
     demo_filling::DemoFilling,
     error::Error,
-    limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS},
+    limits::{
+        MAX_BODY_READERS, MAX_CONNECTIONS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS,
+        MIN_STREAMS, STREAM_SHARE,
+    },
     observe::Observability,
     rate_limit::RateLimiting,
     read_body::BodyBudget,
@@ -43,6 +46,15 @@ pub struct Limits {
     pub daily_bytes: Option<NonZeroU64>,
     /// Parts of the API and the pages that are served.
     pub parts: ServedParts,
+    /// Maximum number of open connections, of which streams take a share; as many as the service ever has when not
+    /// given.
+    pub connections: Option<usize>,
+}
+
+/// Maximum number of listeners to streams, where there may be a number of connections.
+fn max_streams(connections: Option<usize>) -> usize {
+    let share = connections.unwrap_or(MAX_CONNECTIONS) / STREAM_SHARE;
+    share.clamp(MIN_STREAMS, MAX_STREAMS)
 }
 
 /// Running calls, by the hash of their `Idempotency-Key`; at most one a connection.
@@ -208,7 +220,7 @@ impl App {
             sign_in: SignIn::default(),
             denials: Denials::default(),
             demo: DemoFilling::default(),
-            streams: Shares::new(MAX_STREAMS),
+            streams: Shares::new(max_streams(limits.connections)),
             downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
             backups: Arc::default(),
             stopping: watch::Sender::new(false),

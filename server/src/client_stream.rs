@@ -6,7 +6,8 @@
 //! - A short response is sent in one piece: its head and its body are apart in memory, and copying them costs less than
 //!   having the system collect them.
 //! - A response of hyper's own gets the headers and the body that all others have.
-//! - A write fails when the client accepts nothing of it for long, and soon once the server stops.
+//! - A write fails when the client accepts nothing of it for long, and soon once the server stops. Where places are
+//!   short, a connection whose client reads slowly gives way to a new one.
 
 use std::{
     io::{self, IoSlice},
@@ -21,7 +22,7 @@ use poem::{Endpoint, Response};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     sync::watch,
-    time::{sleep, timeout},
+    time::sleep,
 };
 
 use crate::{
@@ -64,6 +65,18 @@ impl<S, E> ClientStream<S, E> {
         Self { stream, endpoint, has_begun: false, owed, stopping, stall, waiting, linger }
     }
 
+    /// Outcome of a write of some bytes, as of [`Self::unless_stalled`].
+    fn written(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.waiting.write(bytes);
+        }
+        self.unless_stalled(context, written)
+    }
+
     /// Outcome of a write, which is an error when its client has had enough time.
     fn unless_stalled<T>(
         &mut self,
@@ -71,23 +84,31 @@ impl<S, E> ClientStream<S, E> {
         written: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if written.is_ready() {
-            self.stall = None;
+            if self.stall.take().is_some() {
+                self.waiting.write(0);
+            }
             return written;
         }
-        let stopping = &self.stopping;
-        let stall = self.stall.get_or_insert_with(|| Box::pin(stalled(stopping.clone())));
+        self.waiting.begin_write();
+        let (stopping, waiting) = (&self.stopping, &self.waiting);
+        let stall =
+            self.stall.get_or_insert_with(|| Box::pin(stalled(stopping.clone(), waiting.clone())));
         stall.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
 /// Waits for as long as a client may accept nothing of a write.
-async fn stalled(mut stopping: watch::Receiver<bool>) {
+async fn stalled(mut stopping: watch::Receiver<bool>, waiting: Arc<ConnectionWait>) {
     let stopped = async {
         // A dropped sender also means that the server has stopped.
         let _ = stopping.wait_for(|stopping| *stopping).await;
         sleep(STOP_STALL).await;
     };
-    let _ = timeout(ANSWER_STALL, stopped).await;
+    tokio::select! {
+        () = sleep(ANSWER_STALL) => {}
+        () = stopped => {}
+        () = waiting.reader_gives_way() => {}
+    }
 }
 
 impl<S: AsyncWrite + Unpin, E> ClientStream<S, E> {
@@ -143,7 +164,7 @@ where
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.unless_stalled(context, written)
+        self.written(context, written)
     }
 
     fn poll_write_vectored(
@@ -165,7 +186,7 @@ where
             Some(whole) => stream.poll_write(context, whole),
             None => stream.poll_write_vectored(context, pieces),
         };
-        self.unless_stalled(context, written)
+        self.written(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -196,6 +217,8 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use poem::endpoint::make_sync;
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex},
@@ -204,12 +227,20 @@ mod tests {
     };
 
     use super::*;
+    use crate::limits::MIN_WAIT_FOR_READER;
 
     /// Writes 100 bytes to a client that reads from the other end, which holds 10 of them.
     fn write(stopping: &watch::Sender<bool>) -> (JoinHandle<io::Result<()>>, DuplexStream) {
+        write_on(stopping, Arc::new(ConnectionWait::new(std::time::Instant::now())))
+    }
+
+    /// The same, on a connection that may have to end.
+    fn write_on(
+        stopping: &watch::Sender<bool>,
+        waiting: Arc<ConnectionWait>,
+    ) -> (JoinHandle<io::Result<()>>, DuplexStream) {
         let (near, far) = duplex(10);
         let endpoint = Arc::new(make_sync(|_| Response::default()));
-        let waiting = Arc::new(ConnectionWait::new(std::time::Instant::now()));
         let mut near = ClientStream::new(near, endpoint, stopping.subscribe(), waiting);
         (tokio::spawn(async move { near.write_all(&[0; 100]).await }), far)
     }
@@ -242,6 +273,34 @@ mod tests {
         let (writing, mut far) = write(&stopping);
         for _ in 0..20 {
             sleep(STOP_STALL / 2).await;
+            let _ = far.read(&mut [0; 10]).await.unwrap();
+        }
+        assert!(writing.await.unwrap().is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_that_waits_fails_soon_where_its_place_is_needed() {
+        for told_after in [Duration::ZERO, ANSWER_STALL / 2] {
+            let stopping = watch::Sender::new(false);
+            let waiting = Arc::new(ConnectionWait::new(std::time::Instant::now()));
+            let (writing, _far) = write_on(&stopping, waiting.clone());
+            sleep(told_after).await;
+            assert!(!writing.is_finished());
+            let told = Instant::now();
+            waiting.tell_to_end();
+            assert_eq!(writing.await.unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
+            assert!(told.elapsed() < ANSWER_STALL / 2, "{told_after:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_on_has_the_whole_response_where_its_place_is_needed() {
+        let stopping = watch::Sender::new(false);
+        let waiting = Arc::new(ConnectionWait::new(std::time::Instant::now()));
+        let (writing, mut far) = write_on(&stopping, waiting.clone());
+        waiting.tell_to_end();
+        for _ in 0..20 {
+            sleep(MIN_WAIT_FOR_READER / 2).await;
             let _ = far.read(&mut [0; 10]).await.unwrap();
         }
         assert!(writing.await.unwrap().is_ok());

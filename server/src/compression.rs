@@ -306,12 +306,18 @@ fn name_coding(headers: &mut HeaderMap, coding: ContentCoding) {
     }
 }
 
+/// Whether a text that all callers share is sent in one of its forms: of [`Forms`], or of a file.
+pub(crate) fn has_forms(response: &Response) -> bool {
+    let headers = response.headers();
+    headers.contains_key(header::CONTENT_ENCODING) || headers.contains_key(header::VARY)
+}
+
 /// Whether a response is text without another form and without a secret.
 fn is_compressible(response: &Response) -> bool {
-    let headers = response.headers();
-    if headers.contains_key(header::CONTENT_ENCODING) || headers.contains_key(header::VARY) {
+    if has_forms(response) {
         return false;
     }
+    let headers = response.headers();
     if response.status() == StatusCode::NOT_MODIFIED {
         return true;
     }

@@ -235,7 +235,7 @@ impl Config {
         };
         let daily_bytes = u64::from(self.tracking_daily_mb) * 1024 * 1024;
         let parts = ServedParts::new(&self.routes);
-        Limits { rates, daily_bytes: NonZeroU64::new(daily_bytes), parts }
+        Limits { rates, daily_bytes: NonZeroU64::new(daily_bytes), parts, connections: None }
     }
 
     /// Folder of the scheduled backups.

@@ -1,10 +1,11 @@
-//! Open connections: their limits, and which ones are closed when another one needs a slot: connections that wait for
-//! their client to send something, of the address with the most of them first, and there the longest wait first.
+//! Open connections: their limits, and which of them end where another one needs a place: those that wait for their
+//! client, to send something or to read a response, of the address that has the most first, and those that have waited
+//! longest.
 
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap},
-    future::poll_fn,
+    future::{pending, poll_fn},
     net::IpAddr,
     pin::pin,
     sync::{
@@ -17,11 +18,15 @@ use std::{
 
 use futures_util::task::AtomicWaker;
 use parking_lot::{Mutex, MutexGuard};
-use tokio::{sync::Notify, time::timeout};
+use tokio::{
+    sync::Notify,
+    time::{sleep, timeout},
+};
 
 use crate::{
     limits::{
-        BODY_BYTE_US, CROWDED_CHECK_INTERVAL, MAX_CONNECTIONS_PER_ADDRESS, MIN_WAIT_FOR_CLIENT,
+        CROWDED_CHECK_INTERVAL, MAX_CONNECTIONS_PER_ADDRESS, MIN_WAIT_FOR_CLIENT,
+        MIN_WAIT_FOR_READER, TRANSFERRED_BYTE_US,
     },
     proxies::Proxies,
 };
@@ -54,26 +59,74 @@ pub(crate) struct ConnectionSlot {
     pub(crate) waiting: Arc<ConnectionWait>,
 }
 
-/// Whether a connection waits for its client to send something, and whether it has to end if so.
+/// Whether a connection waits for its client, and whether it has to end if so.
 #[derive(Debug)]
 pub(crate) struct ConnectionWait {
     started: Instant,
-    /// Time since when the connection waits, in microseconds after the start of the server; 0 while it does not.
-    since: AtomicU64,
-    /// Earlier waits for the bytes of a body that have arrived since, beyond the time in which they should arrive: a
-    /// sender of a byte now and then is still waited for.
-    overdue_us: AtomicU64,
+    for_sender: WaitTime,
+    for_reader: WaitTime,
     has_to_end: AtomicBool,
     /// Whether the last response left some of its request unread.
     has_unread: AtomicBool,
     waker: AtomicWaker,
 }
 
+/// How long a connection has waited for its client in one direction. Times are microseconds after the start of the
+/// server.
+#[derive(Debug, Default)]
+struct WaitTime {
+    /// Time since when the connection waits; 0 while it does not.
+    since: AtomicU64,
+    /// Earlier waits for bytes that were transferred since, beyond the time that these should take: a client that
+    /// transfers a byte now and then is still waited for.
+    overdue_us: AtomicU64,
+}
+
+impl WaitTime {
+    /// Notes that the connection waits, unless it does already.
+    fn begin(&self, now: u64) {
+        let overdue = self.overdue_us.load(Ordering::Relaxed);
+        let since = now.saturating_sub(overdue).max(1);
+        let _ = self.since.compare_exchange(0, since, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Notes that some bytes were transferred: until the next wait begins, the connection does not wait.
+    fn transfer(&self, now: impl FnOnce() -> u64, bytes: usize) {
+        let waited = match self.since.swap(0, Ordering::Relaxed) {
+            0 => self.overdue_us.load(Ordering::Relaxed),
+            since => now().saturating_sub(since),
+        };
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let should_take = bytes.saturating_mul(TRANSFERRED_BYTE_US);
+        self.overdue_us.store(waited.saturating_sub(should_take), Ordering::Relaxed);
+    }
+
+    /// Notes that the connection does not wait any more.
+    fn end(&self) {
+        self.since.store(0, Ordering::Relaxed);
+        self.overdue_us.store(0, Ordering::Relaxed);
+    }
+
+    /// How long the connection has waited.
+    fn waited(&self, now: u64) -> Duration {
+        match self.since.load(Ordering::Relaxed) {
+            0 => Duration::ZERO,
+            since => Duration::from_micros(now.saturating_sub(since)),
+        }
+    }
+
+    /// Time since when the connection waits, if it has for at least this long.
+    fn since(&self, now: u64, min: Duration) -> Option<u64> {
+        let since = self.since.load(Ordering::Relaxed);
+        (since > 0 && self.waited(now) >= min).then_some(since)
+    }
+}
+
 impl ConnectionWait {
     pub(crate) fn new(started: Instant) -> Self {
-        let (since, overdue_us) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (for_sender, for_reader) = (WaitTime::default(), WaitTime::default());
         let (has_to_end, has_unread) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { started, since, overdue_us, has_to_end, has_unread, waker: AtomicWaker::new() }
+        Self { started, for_sender, for_reader, has_to_end, has_unread, waker: AtomicWaker::new() }
     }
 
     /// Notes that the client may send more of its request than is read.
@@ -86,32 +139,40 @@ impl ConnectionWait {
         self.has_unread.load(Ordering::Relaxed)
     }
 
-    /// Notes that the connection waits, unless it does already.
-    pub(crate) fn begin(&self) {
-        let overdue = self.overdue_us.load(Ordering::Relaxed);
-        let since = self.now_us().saturating_sub(overdue).max(1);
-        let _ = self.since.compare_exchange(0, since, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
     fn now_us(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Notes that some bytes of a body arrived: until more are requested, the connection does not wait.
-    pub(crate) fn receive(&self, bytes: usize) {
-        let since = self.since.swap(0, Ordering::Relaxed);
-        let waited = match since {
-            0 => self.overdue_us.load(Ordering::Relaxed),
-            since => self.now_us().saturating_sub(since),
-        };
-        let should_take = u64::try_from(bytes).unwrap_or(u64::MAX).saturating_mul(BODY_BYTE_US);
-        self.overdue_us.store(waited.saturating_sub(should_take), Ordering::Relaxed);
+    /// Notes that the connection waits for its client to send something, unless it does already.
+    pub(crate) fn begin(&self) {
+        self.for_sender.begin(self.now_us());
     }
 
-    /// Notes that the connection does not wait any more.
+    /// Notes that some bytes of a body arrived: until more are requested, the connection does not wait for them.
+    pub(crate) fn receive(&self, bytes: usize) {
+        self.for_sender.transfer(|| self.now_us(), bytes);
+    }
+
+    /// Notes that the connection does not wait for something to be sent any more.
     pub(crate) fn end(&self) {
-        self.since.store(0, Ordering::Relaxed);
-        self.overdue_us.store(0, Ordering::Relaxed);
+        self.for_sender.end();
+    }
+
+    /// Notes that a write waits for the client to read, unless it does already.
+    pub(crate) fn begin_write(&self) {
+        self.for_reader.begin(self.now_us());
+    }
+
+    /// Notes that the client accepted some bytes of a response.
+    pub(crate) fn write(&self, bytes: usize) {
+        self.for_reader.transfer(|| self.now_us(), bytes);
+    }
+
+    /// Waits until the connection has to end, and its write has waited for long enough to give way.
+    pub(crate) async fn reader_gives_way(&self) {
+        self.unless_it_has_to_end(pending::<()>()).await;
+        let waited = self.for_reader.waited(self.now_us());
+        sleep(MIN_WAIT_FOR_READER.saturating_sub(waited)).await;
     }
 
     /// Whether the connection has to end; else the task is woken when it has to.
@@ -122,10 +183,13 @@ impl ConnectionWait {
 
     /// Time since when the connection waits, if it has for long enough to give way and was not asked to end before.
     fn since(&self) -> Option<u64> {
-        let since = self.since.load(Ordering::Relaxed);
-        let waits = since > 0 && !self.has_to_end.load(Ordering::SeqCst);
-        let waited = Duration::from_micros(self.now_us().saturating_sub(since));
-        (waits && waited >= MIN_WAIT_FOR_CLIENT).then_some(since)
+        if self.has_to_end.load(Ordering::SeqCst) {
+            return None;
+        }
+        let now = self.now_us();
+        let for_sender = self.for_sender.since(now, MIN_WAIT_FOR_CLIENT);
+        let for_reader = self.for_reader.since(now, MIN_WAIT_FOR_READER);
+        for_sender.into_iter().chain(for_reader).min()
     }
 
     /// Outcome of work that waits for the client; none where the connection had to end before.
@@ -269,29 +333,40 @@ mod tests {
         (1..=count)
             .map(|since| {
                 let place = enter(connections, address).unwrap();
-                place.waiting.since.store(since, Ordering::Relaxed);
+                place.waiting.for_sender.since.store(since, Ordering::Relaxed);
                 place
             })
             .collect()
     }
 
+    /// One direction of a connection, in a test: how a wait begins, and how bytes are transferred.
+    type Direction =
+        (fn(&ConnectionWait) -> &WaitTime, fn(&ConnectionWait), fn(&ConnectionWait, usize));
+
+    const DIRECTIONS: [Direction; 2] = [
+        (|waiting| &waiting.for_sender, ConnectionWait::begin, ConnectionWait::receive),
+        (|waiting| &waiting.for_reader, ConnectionWait::begin_write, ConnectionWait::write),
+    ];
+
     #[test]
-    fn who_sends_a_byte_now_and_then_waits_on_and_who_sends_as_fast_as_a_line_does_not() {
+    fn a_client_of_a_byte_now_and_then_is_waited_for_and_one_as_fast_as_a_line_is_not() {
         let started = Instant::now().checked_sub(20 * MIN_WAIT_FOR_CLIENT).unwrap();
-        let waits_after = |pieces: usize, bytes: usize| {
-            let waiting = ConnectionWait::new(started);
-            waiting.since.store(1, Ordering::Relaxed);
-            for _ in 0..pieces {
-                waiting.receive(bytes);
-                assert_eq!(waiting.since(), None, "nobody waits for its client meanwhile");
-                waiting.begin();
-            }
-            waiting.since().is_some()
-        };
-        assert!(waits_after(0, 0) && waits_after(33, 1) && waits_after(1, 1_000));
-        assert!(!waits_after(1, 80 * 1024) && !waits_after(80, 1024));
+        for (direction, begin, transfer) in DIRECTIONS {
+            let waits_after = |pieces: usize, bytes: usize| {
+                let waiting = ConnectionWait::new(started);
+                direction(&waiting).since.store(1, Ordering::Relaxed);
+                for _ in 0..pieces {
+                    transfer(&waiting, bytes);
+                    assert_eq!(waiting.since(), None, "nobody waits for its client meanwhile");
+                    begin(&waiting);
+                }
+                waiting.since().is_some()
+            };
+            assert!(waits_after(0, 0) && waits_after(33, 1) && waits_after(1, 1_000));
+            assert!(!waits_after(1, 80 * 1024) && !waits_after(80, 1024));
+        }
         let waiting = ConnectionWait::new(started);
-        waiting.since.store(1, Ordering::Relaxed);
+        waiting.for_sender.since.store(1, Ordering::Relaxed);
         waiting.end();
         waiting.begin();
         assert_eq!(waiting.since(), None, "what is over is no part of the next wait");

@@ -138,6 +138,11 @@ pub(crate) const MAX_CONNECTIONS_PER_ADDRESS: usize = 256;
 /// Maximum number of listeners to streams in all: each keeps a connection for as long as it likes. One tenant has at
 /// most as many as are left to others then.
 pub(crate) const MAX_STREAMS: usize = 256;
+/// Part of all connections that streams may take: a quarter, so that most are left to others where few files may be
+/// open.
+pub(crate) const STREAM_SHARE: usize = 4;
+/// Listeners that there may be at least: one of each of two tenants.
+pub(crate) const MIN_STREAMS: usize = 2;
 /// Usual memory of a listener, in bytes: what was read for it, and the piece before that.
 pub(crate) const STREAM_HELD_BYTES: usize = 64 * 1024;
 /// Maximum number of connections to the admin address: Prometheus, one or two probes, and a person.
@@ -152,9 +157,13 @@ pub(crate) const MAX_WORKERS: usize = 64;
 /// How long a connection must have waited for its client before it gives way to another: data that came with it is read
 /// first.
 pub(crate) const MIN_WAIT_FOR_CLIENT: Duration = Duration::from_millis(50);
-/// Pace of a byte of a body, in microseconds: a connection with a slower one counts as waiting. A slow mobile line
-/// sends 64 KB a second.
-pub(crate) const BODY_BYTE_US: u64 = 15;
+/// The same of a write that waits for its client to read, beyond the time that the bytes read since should take: a slow
+/// mobile line reads a third of a send buffer at once, and takes a second for it. Tests do not wait as long.
+pub(crate) const MIN_WAIT_FOR_READER: Duration =
+    Duration::from_millis(if cfg!(test) { 50 } else { 2_000 });
+/// Pace of a byte of a body or a response, in microseconds: a connection with a slower one counts as waiting. A slow
+/// mobile line transfers 64 KB a second.
+pub(crate) const TRANSFERRED_BYTE_US: u64 = 15;
 /// Handshakes that an address may begin in a second, and twice as many at once, which is its maximum of connections. A
 /// signature with an RSA key of 2,048 bits takes 0.7 ms, so they take a tenth of a processor. A proxy speaks for many
 /// clients and is not counted.

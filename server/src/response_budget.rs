@@ -11,12 +11,17 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _};
+use futures_util::{FutureExt as _, Stream, StreamExt as _};
+use http_body_util::combinators::BoxBody;
+use hyper::body::Body as _;
 use parking_lot::Mutex;
-use poem::Body;
+use poem::{
+    Body, Response,
+    http::{HeaderValue, header},
+};
 use svctrack_core::value::TenantId;
 use svctrack_store::{
-    Page, RecordStream, ResponseMemory, ResponseMemoryBudget, StoreError, UNCOUNTED_BYTES,
+    Page, RecordStream, ResponseMemory, ResponseMemoryBudget, StoreError, Tenant, UNCOUNTED_BYTES,
     support::fair_shares::Shares,
 };
 use tokio::{
@@ -25,11 +30,13 @@ use tokio::{
 };
 
 use crate::{
+    compression::has_forms,
     error::Error,
     limits::{
         ANSWER_BUDGET_BYTES, ANSWER_LOOKS_EVERY, ANSWER_PIECE_BYTES, ANSWER_START,
         HELD_PIECE_BYTES, MIN_ANSWER_BYTES_PER_SECOND,
     },
+    observe::trace,
 };
 
 /// Memory for all large responses that are gathered or being sent, in bytes.
@@ -51,27 +58,51 @@ impl ResponseBudget {
     /// # Errors
     /// [`Error::Overloaded`] when there is no free memory.
     pub(crate) fn hold(&self, tenant: TenantId, text: String) -> Result<Body, Error> {
-        hold(Page::empty(&self.for_tenant(tenant), None), text)
+        self.reserve(tenant, text.len())?.hold(text)
     }
 
     /// Reserves memory for a response of about this many bytes before its call is carried out: where there is none, the
     /// call has no effect.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] when there is no free memory.
+    /// [`Error::Overloaded`] when there is no room.
     pub(crate) fn reserve(
         &self,
         tenant: TenantId,
         bytes: usize,
     ) -> Result<ResponseReservation, Error> {
-        let mut page = Page::empty(&self.for_tenant(tenant), None);
-        page.room.take(bytes)?;
-        Ok(ResponseReservation(page))
+        let mut room = self.for_tenant(tenant).empty();
+        room.take(bytes)?;
+        Ok(ResponseReservation(room))
+    }
+
+    /// A response as it leaves the server: where it is large, is held in memory, and has no room yet, it takes some of
+    /// its tenant; all strangers share that of the operator.
+    ///
+    /// # Errors
+    /// [`Error::Overloaded`] when there is no room.
+    pub(crate) fn admit(&self, mut response: Response) -> Result<Response, Error> {
+        if has_forms(&response) {
+            return Ok(response);
+        }
+        let body: BoxBody<Bytes, io::Error> = response.take_body().into();
+        let bytes = body.size_hint().exact().unwrap_or(0);
+        if bytes <= UNCOUNTED_BYTES as u64 {
+            response.set_body(Body::from(body));
+            return Ok(response);
+        }
+        let tenant = trace::current().tenant.unwrap_or(Tenant::OPERATOR.id());
+        // The body is there as a whole, so nothing is waited for.
+        let text = Body::from(body).into_string().now_or_never().transpose();
+        let text = text.map_err(|error| Error::Internal(error.to_string()))?.unwrap_or_default();
+        response.set_body(self.hold(tenant, text)?);
+        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
+        Ok(response)
     }
 }
 
-/// Memory that is reserved for a response before its size is known.
-pub(crate) struct ResponseReservation(Page);
+/// ResponseMemory for a response that is not known yet.
+pub(crate) struct ResponseReservation(ResponseMemory);
 
 impl ResponseReservation {
     /// The body of the response.
@@ -79,18 +110,18 @@ impl ResponseReservation {
     /// # Errors
     /// [`Error::Overloaded`] when the text is longer, and there is no free memory for the rest.
     pub(crate) fn hold(self, text: String) -> Result<Body, Error> {
-        let Self(mut page) = self;
-        page.room.shrink_to(0);
-        hold(page, text)
+        let Self(mut room) = self;
+        room.fit(text.len())?;
+        Ok(held(room, text))
     }
 }
 
-fn hold(mut page: Page, text: String) -> Result<Body, Error> {
+/// The body of a response whose room is taken.
+pub(crate) fn held(room: ResponseMemory, text: String) -> Body {
     if text.len() <= UNCOUNTED_BYTES {
-        return Ok(text.into());
+        return text.into();
     }
-    page.add(text)?;
-    Ok(PageBody::new(page, "", "", "").into_body())
+    PageBody::new(Page::held(room, text), "", "", "").into_body()
 }
 
 /// Texts around the records of a page: before, between, and after them.

@@ -113,6 +113,24 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Browsers do not take a response for another type than its own.
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
+/// What the error of a call without room for its response adds, where the call may have had an effect.
+const IS_PROCESSED: &str = "the call was processed, and there is no room for its response: check its effect before you send it again";
+
+impl RequestLayer {
+    /// The response, if there is room for it in memory; else an error.
+    fn admit(&self, response: Response, is_read: bool, request_id: &str) -> Response {
+        let is_page = response.content_type().is_some_and(|kind| kind.starts_with("text/html"));
+        self.app.response_budget.admit(response).unwrap_or_else(|error| {
+            let error = match is_read {
+                true => error,
+                false => Error::PartDone(Box::new(error), IS_PROCESSED.to_owned()),
+            };
+            let error = if is_page { Error::OnPage(Box::new((error, None))) } else { error };
+            error.into_response(request_id)
+        })
+    }
+}
+
 impl Endpoint for RequestLayer {
     type Output = Response;
 
@@ -125,6 +143,7 @@ impl Endpoint for RequestLayer {
         request.extensions_mut().insert(RequestId(request_id.clone()));
         let accepted = AcceptedCodings::from_headers(request.headers());
         let for_any_page = routes::cors::is_for_any_page(&self.app, request.uri().path());
+        let is_read = request.method().is_safe();
         let path = request.uri().path();
         let is_file = || self.app.files.contains_key(path);
         let (route, served) = match is_page(path) {
@@ -140,6 +159,7 @@ impl Endpoint for RequestLayer {
             let panicked = |_| Err(Error::Internal("a handler panicked".to_owned()));
             let served = served.unwrap_or_else(panicked);
             let response = served.unwrap_or_else(|error| error.into_response(running.request_id()));
+            let response = self.admit(response, is_read, running.request_id());
             let mut response = self.app.compressions.compress(response, accepted);
             if for_any_page {
                 routes::cors::allow_any_origin(response.headers_mut());

@@ -15,7 +15,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{
     address_file::AddressFile,
-    app::App,
+    app::{App, Limits},
     background_jobs,
     backup_folder::{self, Schedule},
     bootstrap::{Bootstrap, GREETING, ServerAddresses},
@@ -121,8 +121,10 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         data,
         ..Observability::new(&config.observe, logging.lines())
     };
-    let app =
-        App::observed(store.clone(), Arc::new(SystemClock), addresses, config.limits(), observe);
+    let (proxies, counts) = (config.proxies.clone().into(), observe.connections.clone());
+    let clients = ClientLimits { tls, ..ClientLimits::for_workers(&workers, proxies, counts) };
+    let limits = Limits { connections: Some(clients.places), ..config.limits() };
+    let app = App::observed(store.clone(), Arc::new(SystemClock), addresses, limits, observe);
     let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
     let called_at = config.called_at(&own_url);
     start_first(&app, &config, &own_url, &printer).await?;
@@ -143,9 +145,6 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         app.stop();
     };
     let mut jobs = start_jobs(&app, schedule, admin, reload);
-    let proxies = config.proxies.clone().into();
-    let counts = app.observe.connections.clone();
-    let clients = ClientLimits { tls, ..ClientLimits::for_workers(&workers, proxies, counts) };
     serve(listener, clients, &mut workers, endpoint, stop).await?;
     jobs.abort_all();
     app.write_denials(true).await;

@@ -429,8 +429,18 @@ pub async fn unread_sent(
     kind: &str,
     body: &[u8],
 ) -> (TcpStream, u16) {
-    let headers = [("Content-Type", kind)];
-    ask(client, &request(client, method.as_str(), path, &headers, body)).await
+    unread_with(client, method, path, &[("Content-Type", kind)], body).await
+}
+
+/// The same, of a request with headers and a body.
+pub async fn unread_with(
+    client: &Client,
+    method: Method,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> (TcpStream, u16) {
+    ask(client, &request(client, method.as_str(), path, headers, body)).await
 }
 
 /// Sends a request, and reads the first line of the response.

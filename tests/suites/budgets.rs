@@ -13,9 +13,10 @@ use serde_json::{Value, json};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
-    attack::{fill_with_large, unread, unread_in, unread_sent},
+    attack::{fill_with_large, unread, unread_in, unread_sent, unread_with},
     client::{Client, Response},
     process::{PATIENCE, Server, peak_memory},
+    reader::sign_in,
 };
 use tempfile::TempDir;
 
@@ -215,6 +216,77 @@ async fn responses_to_bulk_upserts_that_nobody_reads_take_a_share_of_the_room() 
     let (_held, statuses): (Vec<_>, Vec<_>) =
         stream::iter(0..40).map(put).buffer_unordered(2).unzip().await;
     assert!(many(&statuses, 200) >= 2 && many(&statuses, 503) > 0, "{statuses:?}");
+    two.other_is_served_alone().await;
+    let peak = peak_memory(two.server.id());
+    println!("at most {peak} bytes of memory");
+    assert!(peak < MEMORY_BYTES, "{peak} bytes");
+    two.server.kill().await;
+}
+
+/// Gives a company 3.4 MB of custom data; returns it without that.
+async fn enlarge(client: &Client) -> Value {
+    let mut company = Value::Null;
+    for part in 0..4 {
+        let text = "x".repeat(60_000);
+        let members = (0..14).map(|number| (format!("{part} {number}"), json!(text)));
+        let large = json!({"custom": Value::Object(members.collect())}).to_string();
+        let sent = client.send(Method::PUT, "/companies/extid-acme", &[JSON], large).await;
+        company = sent.unwrap().json();
+    }
+    company["custom"].take();
+    company
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_returned_by_writes_that_nobody_reads_take_a_share_and_without_room_nothing_is_written()
+ {
+    const WRITES: usize = 60;
+    let two = Two::start(&["--cache-mb", "64"]).await;
+    let version = enlarge(&two.one).await["__v"].as_u64().unwrap();
+    let write = |number: usize| {
+        let (one, name) = (&two.one, json!({"name": number.to_string()}).to_string());
+        let path = "/companies/extid-acme";
+        async move { unread_sent(one, Method::PUT, path, JSON.1, name.as_bytes()).await }
+    };
+    let (held, statuses): (Vec<_>, Vec<_>) =
+        stream::iter(0..WRITES).map(write).buffer_unordered(4).unzip().await;
+    let (written, rejected) = (many(&statuses, 200), many(&statuses, 503));
+    assert!(written >= 3 && rejected > 0, "{statuses:?}");
+    assert_eq!(written + rejected, WRITES, "{statuses:?}");
+    two.other_is_served_alone().await;
+    let peak = peak_memory(two.server.id());
+    println!("at most {peak} bytes of memory");
+    assert!(peak < MEMORY_BYTES, "{peak} bytes");
+    drop(held);
+    let read = async {
+        loop {
+            let read = two.one.get("/companies/extid-acme").await;
+            if read.status == StatusCode::OK {
+                return read.json()["__v"].as_u64().unwrap();
+            }
+        }
+    };
+    let now = tokio::time::timeout(PATIENCE, read).await.unwrap();
+    assert_eq!(now, version + written as u64);
+    two.server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_that_nobody_reads_take_a_share_of_the_room() {
+    let two = Two::start(&["--cache-mb", "64"]).await;
+    let token = two.one.authorization().unwrap().trim_start_matches("Bearer ").to_owned();
+    let anybody = Client::new(&two.server.base, None);
+    let reader = sign_in(&anybody, &token).await;
+    let company = enlarge(&two.one).await;
+    let path = format!("/app/records/companies/{}", company["_id"].as_str().unwrap());
+    let headers = [("Cookie", reader.cookie.as_str())];
+    let (mut held, mut statuses) = (Vec::new(), Vec::new());
+    for _ in 0..20 {
+        let (stream, status) = unread_with(&two.one, Method::GET, &path, &headers, b"").await;
+        held.push(stream);
+        statuses.push(status);
+    }
+    assert!(statuses.first() == Some(&200) && many(&statuses, 503) > 0, "{statuses:?}");
     two.other_is_served_alone().await;
     let peak = peak_memory(two.server.id());
     println!("at most {peak} bytes of memory");

@@ -14,14 +14,14 @@ use serde_json::json;
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
-    attack::{Attack, Neighbour, Slow, Unread, fill_with_large},
+    attack::{Attack, Neighbour, Slow, Unread, fill_with_large, unread},
     client::Client,
     process::{PATIENCE, Server, peak_memory},
 };
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
     process::Command,
 };
 
@@ -269,6 +269,71 @@ async fn where_few_files_may_be_open_senders_that_stall_or_trickle_give_way_to_n
     }
     server.kill().await;
     quiet.kill().await;
+}
+
+/// How much of the responses those who read slowly read at a time, in bytes, and how often.
+const SIP_BYTES: usize = 64;
+const SIPS_EVERY: Duration = Duration::from_millis(500);
+/// How long an event may take while all places are those of clients that do not read: they are given up in turns.
+const SOON: Duration = Duration::from_secs(30);
+
+/// Connections that request more than the system holds for them, and have read nothing yet.
+async fn connect_unread(server: &Server, count: usize) -> Vec<TcpStream> {
+    let requests = "GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n".repeat(12);
+    let connect = async |_| {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(2_048).unwrap();
+        let mut stream = socket.connect(server.client.address().parse().unwrap()).await.unwrap();
+        stream.write_all(requests.as_bytes()).await.unwrap();
+        stream
+    };
+    join_all((0..count).map(connect)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_few_files_may_be_open_clients_that_read_nothing_or_little_give_way_to_new_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = Token::generate().unwrap();
+    let server = Server::start_with_files(folder.path(), &token, 64).await;
+    for reads in [false, true] {
+        let mut unread = connect_unread(&server, 100).await;
+        let sip = async {
+            loop {
+                tokio::time::sleep(SIPS_EVERY).await;
+                for stream in unread.iter_mut().filter(|_| reads) {
+                    let _ = stream.try_read(&mut [0; SIP_BYTES]);
+                }
+            }
+        };
+        let newcomers = async {
+            for _ in 0..OF_TENANT {
+                send_as_newcomer(&server).await;
+            }
+        };
+        tokio::select! {
+            served = tokio::time::timeout(SOON, newcomers) => served.expect("it had to wait"),
+            () = sip => {}
+        }
+    }
+    server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_few_files_may_be_open_the_streams_of_a_tenant_leave_most_to_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = Token::generate().unwrap();
+    let server = Server::start_with_files(folder.path(), &token, 64).await;
+    let (mut held, mut streams) = (Vec::new(), 0);
+    for _ in 0..100 {
+        let (connections, statuses) = unread(&server.client, "/activities/stream", 1).await;
+        streams += usize::from(statuses == [200]);
+        held.push(connections);
+    }
+    assert!((1..=8).contains(&streams), "{streams}");
+    for _ in 0..OF_TENANT {
+        tokio::time::timeout(SOON, send_as_newcomer(&server)).await.expect("it had to wait");
+    }
+    server.kill().await;
 }
 
 /// Waits for the response to a request, and returns the connection.

@@ -4,7 +4,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use poem::Request;
 use svctrack_core::{access::Issuer, audit::AuditActor, value::TenantId};
-use svctrack_store::{Actor, CommandOrigin, KnownToken, Tenant, TokenRecord};
+use svctrack_store::{Actor, CommandOrigin, KnownToken, ResponseMemoryBudget, Tenant, TokenRecord};
 
 use super::denials::DeniedAccess;
 use crate::{app::App, request_id::RequestId};
@@ -91,11 +91,16 @@ impl From<Caller> for Actor {
         let token = caller.token().map(str::to_owned);
         let is_service = matches!(caller.credential, Credential::Service(_));
         let origin = (!is_service).then(|| Arc::new(origin));
-        Self { tenant: caller.tenant, token, user, origin }
+        Self { tenant: caller.tenant, token, user, origin, room: ResponseMemoryBudget::default() }
     }
 }
 
 impl Caller {
+    /// The actor of a command whose reply is a record: that takes room for its response.
+    pub(crate) fn into_actor(self, app: &App) -> Actor {
+        Actor { room: app.response_budget.for_tenant(self.tenant.id()), ..self.into() }
+    }
+
     /// A caller who sends events of a tenant: with no token, and no scope.
     pub(crate) fn of_events(tenant: Tenant) -> Self {
         Self { tenant, credential: Credential::Nothing, seen: RequestSource::default() }

@@ -8,13 +8,11 @@ use poem::{
 };
 use svctrack_store::{RecordResponse, Tenant, TenantRecord, TenantState, id_in_tag};
 
-use super::{
-    conditional_headers::names,
-    respond::{json, json_body},
-};
+use super::{conditional_headers::names, respond::record};
 use crate::{app::App, error::Error};
 
-/// Response of [`versioned`] for a record that was read; a large one takes memory of its tenant.
+/// A record that was read, with its version; without a body when the caller has this version. A large one takes room of
+/// its tenant.
 ///
 /// # Errors
 /// [`Error::Overloaded`] when there is no free memory.
@@ -22,23 +20,18 @@ pub(super) fn read_version(
     app: &App,
     request: &Request,
     tenant: &Tenant,
-    record: RecordResponse,
+    mut read: RecordResponse,
 ) -> Result<Response, Error> {
-    let (etag, bytes) = (etag(&record), record.text.len());
-    tagged(request, etag, || {
-        let mut response = json_body(app.response_budget.hold(tenant.id(), record.text)?);
-        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
-        Ok(response)
+    tagged(request, etag(&read), || {
+        read.take_room(&app.response_budget.for_tenant(tenant.id()))?;
+        Ok(record(read))
     })
 }
 
-/// The record with its version; without a body when the caller has this version.
-pub(super) fn versioned(request: &Request, record: RecordResponse) -> Response {
-    tagged_json(request, etag(&record), record.text)
-}
-
-fn tagged_json(request: &Request, etag: String, text: String) -> Response {
-    let mut response = if has_current(request, &etag) { not_modified() } else { json(text) };
+/// A record that was written, with its version.
+pub(super) fn written(written: RecordResponse) -> Response {
+    let etag = etag(&written);
+    let mut response = record(written);
     set_etag(&mut response, etag);
     response
 }

@@ -9,7 +9,7 @@ use super::{
     query_parameters::only_flag,
     records::created,
     request::{read_optional_body, reference_in_path},
-    respond::{json, name_ignored},
+    respond::{name_ignored, record},
     strict::Strictness,
 };
 use crate::{app::App, auth::authenticate, error::Error};
@@ -44,13 +44,17 @@ async fn decide(
         Strictness::from_request(request).handle(checked_body::check_update(&LICENSE, &sent));
     let precondition = precondition(request);
     if dry_run {
-        let shown = app.store.dry_run_renewal(caller.into(), license, terms, precondition).await?;
-        let mut response = json(shown.text);
-        name_ignored(&mut response, &shown.ignored);
+        let shown =
+            app.store.dry_run_renewal(caller.into_actor(app), license, terms, precondition).await?;
+        let ignored = shown.ignored.clone();
+        let mut response = record(shown);
+        name_ignored(&mut response, &ignored);
         return Ok(response);
     }
     let once = IdempotentCall::begin(app, request, &caller, || hash_of(&body.bytes))?;
-    let done =
-        app.store.decide_renewal(caller.into(), once.key(), license, terms, precondition).await?;
-    Ok(created(request, done))
+    let done = app
+        .store
+        .decide_renewal(caller.into_actor(app), once.key(), license, terms, precondition)
+        .await?;
+    Ok(created(done))
 }

@@ -14,13 +14,13 @@ use svctrack_store::{IdempotentOutcome, RecordResponse, StoreError};
 
 use super::{
     conditional_headers::precondition,
-    etag::{read_version, versioned},
+    etag::{read_version, written},
     idempotency_key::{IdempotentCall, Replayed, hash_of, is_asked},
     list_response::{ListResponse, WholeList},
     people,
     query_parameters::{only_flag, query_pairs},
     request::{read_record, reference_in_path},
-    respond::{deleted_count, json, json_body, name_ignored},
+    respond::{self, deleted_count, json_body, name_ignored},
     strict::Strictness,
 };
 use crate::{
@@ -44,15 +44,15 @@ pub(crate) async fn create(
     let (sent, body) = read_record(app, request, &caller, def).await?;
     let once = IdempotentCall::begin(app, request, &caller, || hash_of(&body.bytes))?;
     let body = Strictness::from_request(request).handle(checked_body::check_create(def, &sent));
-    let done = app.store.create(caller.into(), once.key(), def, body).await?;
-    Ok(created(request, done))
+    let done = app.store.create(caller.into_actor(app), once.key(), def, body).await?;
+    Ok(created(done))
 }
 
 /// The record that a call creates, or has created before.
-pub(super) fn created(request: &Request, done: IdempotentOutcome<RecordResponse>) -> Response {
+pub(super) fn created(done: IdempotentOutcome<RecordResponse>) -> Response {
     let IdempotentOutcome { reply: record, is_repeated } = done;
     let ignored = record.ignored.clone();
-    let mut response = versioned(request, record);
+    let mut response = written(record);
     name_ignored(&mut response, &ignored);
     Replayed(is_repeated).mark(&mut response);
     response
@@ -90,7 +90,7 @@ pub(crate) async fn update(
     let reference = reference_in_path(request)?;
     let target = (def, reference, Document::default());
     let (record, ignored) = changed(app, request, caller, target).await?;
-    let mut response = versioned(request, record);
+    let mut response = written(record);
     name_ignored(&mut response, &ignored);
     Ok(response)
 }
@@ -107,7 +107,8 @@ pub(super) async fn changed(
     let body = CheckedBody { shown, ..checked_body::check_update(def, &sent) };
     let body = Strictness::from_request(request).handle(body);
     let precondition = precondition(request);
-    let record = app.store.update(caller.into(), (def, reference), body, precondition).await?;
+    let record =
+        app.store.update(caller.into_actor(app), (def, reference), body, precondition).await?;
     let ignored = record.ignored.clone();
     Ok((record, ignored))
 }
@@ -125,9 +126,9 @@ pub(crate) async fn delete(
         return people::erase(app, request, caller, reference).await;
     }
     let precondition = precondition(request);
-    let deleted = app.store.delete(caller.into(), (def, reference), precondition).await?;
+    let deleted = app.store.delete(caller.into_actor(app), (def, reference), precondition).await?;
     if def.delete_returns_record {
-        return Ok(json(deleted.ok_or(StoreError::NotFound)?.text));
+        return Ok(respond::record(deleted.ok_or(StoreError::NotFound)?));
     }
     Ok(deleted_count(usize::from(deleted.is_some())))
 }

@@ -5,9 +5,12 @@ use poem::{
     http::{HeaderName, HeaderValue, header},
 };
 
+use svctrack_store::RecordResponse;
+
 use crate::{
     compression::HasSecret,
     limits::{MAX_IGNORED_BYTES, MAX_IGNORED_NAME_BYTES, MAX_IGNORED_NAMES},
+    response_budget::held,
 };
 
 /// Characters that are encoded in a list of names in a header.
@@ -26,6 +29,15 @@ pub(super) fn json_body(body: Body) -> Response {
         .header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))
         .header(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
         .body(body)
+}
+
+/// Response with a record, whose room is taken.
+pub(super) fn record(record: RecordResponse) -> Response {
+    let RecordResponse { text, room, .. } = record;
+    let bytes = text.len();
+    let mut response = json_body(held(room, text));
+    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
+    response
 }
 
 /// A response with a secret: its compressed length may reveal it to an observer.

@@ -8,7 +8,7 @@ use svctrack_core::{
 use svctrack_store::{RecordResponse, Tenant};
 
 use super::{
-    etag::versioned,
+    etag::{read_version, written},
     records::{changed, found},
     respond::name_ignored,
 };
@@ -19,7 +19,7 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
     let caller = authorize_admin(app, request).await?;
     let record = found(app, &caller, &SETTINGS, &RecordRef::Id(SETTINGS_ID)).await?;
     let tenant = members_of_tenant(app, &caller.tenant).await?;
-    Ok(versioned(request, with_tenant(&tenant, record)?))
+    read_version(app, request, &caller.tenant, with_tenant(&tenant, record)?)
 }
 
 /// `PUT /settings`, and `PATCH`, which is the same.
@@ -28,7 +28,7 @@ pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response,
     let tenant = members_of_tenant(app, &caller.tenant).await?;
     let target = (&SETTINGS, RecordRef::Id(SETTINGS_ID), tenant.clone());
     let (record, ignored) = changed(app, request, caller, target).await?;
-    let mut response = versioned(request, with_tenant(&tenant, record)?);
+    let mut response = written(with_tenant(&tenant, record)?);
     name_ignored(&mut response, &ignored);
     Ok(response)
 }

@@ -69,6 +69,14 @@ impl Page {
         Self { total, room: room.empty(), ..Self::default() }
     }
 
+    /// A page with one text, whose room is taken already.
+    pub fn held(room: ResponseMemory, text: String) -> Self {
+        let mut page = Self { room, ..Self::default() };
+        page.digest.add(&text, None);
+        page.items.push(text);
+        page
+    }
+
     /// Adds a record in its format.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use svctrack_core::{plan::upsert::UpsertOutcome, revenue::Closing, value::ObjectId};
 
-use crate::{TenantRecord, TokenRecord};
+use crate::{ResponseMemory, ResponseMemoryBudget, StoreError, TenantRecord, TokenRecord};
 
 /// The outcome of a command.
 #[derive(Debug)]
@@ -50,6 +50,19 @@ pub enum Reply {
     Unsuppressed(usize),
 }
 
+impl Reply {
+    /// Takes room for the record of the reply.
+    ///
+    /// # Errors
+    /// [`StoreError::NoRoom`].
+    pub(crate) fn with_room(mut self, budget: &ResponseMemoryBudget) -> Result<Self, StoreError> {
+        if let Self::Record(record) | Self::Deleted(Some(record)) = &mut self {
+            record.take_room(budget)?;
+        }
+        Ok(self)
+    }
+}
+
 /// The progress of a round of automatic renewal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AutoRenewal {
@@ -86,7 +99,7 @@ pub struct Tracked {
 }
 
 /// Id, version and JSON of a record, as a response returns it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct RecordResponse {
     /// `_id` of the record.
     pub id: ObjectId,
@@ -99,4 +112,18 @@ pub struct RecordResponse {
     /// Names of properties that were sent and are not stored, after a write.
     #[serde(skip)]
     pub ignored: Vec<String>,
+    /// Room that the text takes, where it takes any.
+    #[serde(skip)]
+    pub room: ResponseMemory,
+}
+
+impl RecordResponse {
+    /// Takes room for the text.
+    ///
+    /// # Errors
+    /// [`StoreError::NoRoom`].
+    pub fn take_room(&mut self, budget: &ResponseMemoryBudget) -> Result<(), StoreError> {
+        self.room = budget.empty();
+        self.room.take(self.text.len())
+    }
 }

@@ -1,7 +1,7 @@
 //! Room for data that is read for a tenant: all pages that are gathered, and all responses that are being sent, share
 //! it.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use svctrack_core::value::TenantId;
 
@@ -25,9 +25,16 @@ impl ResponseMemoryBudget {
         Self(Some((shares, tenant)))
     }
 
-    /// A reservation of no bytes yet.
-    pub(crate) fn empty(&self) -> ResponseMemory {
+    /// ResponseMemory without any memory yet.
+    pub fn empty(&self) -> ResponseMemory {
         ResponseMemory { of: self.clone(), bytes: 0, share: None }
+    }
+}
+
+impl fmt::Debug for ResponseMemoryBudget {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenant = self.0.as_ref().map(|(_, tenant)| tenant);
+        to.debug_tuple("ResponseMemoryBudget").field(&tenant).finish()
     }
 }
 
@@ -62,6 +69,20 @@ impl ResponseMemory {
         if is_taken { Ok(()) } else { Err(StoreError::NoRoom) }
     }
 
+    /// Reserves or releases bytes, so that there are this many.
+    ///
+    /// # Errors
+    /// [`StoreError::NoRoom`].
+    pub fn fit(&mut self, bytes: usize) -> Result<(), StoreError> {
+        match bytes.checked_sub(self.bytes) {
+            Some(more) => self.take(more),
+            None => {
+                self.shrink_to(bytes);
+                Ok(())
+            }
+        }
+    }
+
     /// Releases bytes before the room itself is dropped.
     pub fn release(&mut self, bytes: usize) {
         self.shrink_to(self.bytes.saturating_sub(bytes));
@@ -74,6 +95,12 @@ impl ResponseMemory {
             let kept = self.bytes.next_multiple_of(STEP_BYTES);
             share.shrink(share.amount().saturating_sub(kept));
         }
+    }
+}
+
+impl fmt::Debug for ResponseMemory {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Room").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }
 

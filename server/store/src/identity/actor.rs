@@ -5,6 +5,7 @@ use std::{net::IpAddr, sync::Arc};
 use svctrack_core::{audit::AuditActor, value::ObjectId};
 
 use super::tenant::Tenant;
+use crate::ResponseMemoryBudget;
 
 /// The identity that sends a command.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub struct Actor {
     pub user: Option<ObjectId>,
     /// Source of the command; none where the service itself acts.
     pub origin: Option<Arc<CommandOrigin>>,
+    /// Source of room for a record in the reply. Where there is none, the command has no effect.
+    pub room: ResponseMemoryBudget,
 }
 
 /// Source of a command, for the audit log.
@@ -35,7 +38,13 @@ pub struct CommandOrigin {
 impl Actor {
     /// The service itself, for a tenant.
     pub fn service(tenant: Tenant) -> Self {
-        Self { tenant, token: None, user: None, origin: None }
+        Self {
+            tenant,
+            token: None,
+            user: None,
+            origin: None,
+            room: ResponseMemoryBudget::default(),
+        }
     }
 
     /// The operator, for calls of the program itself.

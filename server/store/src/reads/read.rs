@@ -15,7 +15,8 @@ use svctrack_core::{
 
 use super::{activities_by_date, pager::page_too_large};
 use crate::{
-    ActivityBatch, Page, PageOptions, PageStart, RateLimits, RecordResponse, StoreError,
+    ActivityBatch, Page, PageOptions, PageStart, RateLimits, RecordResponse, ResponseMemory,
+    StoreError,
     rows::{ACTIVITIES, ALL, Bytes as _, Rows, Snapshot, keys, stored_value::StoredRecord},
     rules::{
         command, date_ranges,
@@ -49,7 +50,14 @@ fn read_response(
         return command::record_response(def, id, &stored.document()?, ctx);
     }
     let (version, text) = (version_of(&stored), stored.shown()?);
-    Ok(RecordResponse { id, version, computed: None, text, ignored: Vec::new() })
+    Ok(RecordResponse {
+        id,
+        version,
+        computed: None,
+        text,
+        ignored: Vec::new(),
+        room: ResponseMemory::default(),
+    })
 }
 
 /// Each table with the number of its rows.

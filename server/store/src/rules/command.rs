@@ -28,8 +28,8 @@ use super::{
     tenants, tokens, usage,
 };
 use crate::{
-    Actor, AutoRenewal, Command, Precondition, RecordResponse, Reply, StoreError, Tenant, Tracked,
-    Tracking, Upserted, Upserts,
+    Actor, AutoRenewal, Command, Precondition, RecordResponse, Reply, ResponseMemory, StoreError,
+    Tenant, Tracked, Tracking, Upserted, Upserts,
 };
 
 /// Maximum number of rows of a kind that one command removes after their retention period: others wait a few
@@ -196,7 +196,7 @@ fn change_record(
     let lookup = TenantView::in_transaction(actor.tenant.id(), tables);
     let planned = plan(command, &lookup, ctx).and_then(|plan| {
         let reply = reply(plan.after, &ReadCtx::new(ctx.now, &lookup))?;
-        Ok((plan.changes, reply))
+        Ok((plan.changes, reply.with_room(&actor.room)?))
     });
     match planned {
         Ok((changes, reply)) => {
@@ -487,5 +487,12 @@ pub(crate) fn record_response(
     }
     let computed = computed.map(crc32fast::Hasher::finalize);
     let (version, text) = (version_of(stored), response.to_text());
-    Ok(RecordResponse { id, version, computed, text, ignored: Vec::new() })
+    Ok(RecordResponse {
+        id,
+        version,
+        computed,
+        text,
+        ignored: Vec::new(),
+        room: ResponseMemory::default(),
+    })
 }

@@ -18,7 +18,8 @@ use super::{
     person_data::{look_through, rest_of},
 };
 use crate::{
-    Actor, Command, IdempotencyKey, RecordResponse, Reply, StoreError, Tracked, Upserted,
+    Actor, Command, IdempotencyKey, RecordResponse, Reply, ResponseMemory, StoreError, Tracked,
+    Upserted,
     rows::{Bytes as _, Rows as _, WriteRows as _, get_row, keys, stored_value},
 };
 
@@ -75,7 +76,11 @@ impl StoredReply {
                 Some(Self::TooLong)
             }
             Reply::Record(response) => {
-                Some(Self::Record(response.clone()).ignoring(&response.ignored))
+                let &RecordResponse { id, version, computed, .. } = response;
+                let (text, ignored) = (response.text.clone(), Vec::new());
+                let room = ResponseMemory::default();
+                let stored = RecordResponse { id, version, computed, text, ignored, room };
+                Some(Self::Record(stored).ignoring(&response.ignored))
             }
             Reply::Upserted(Upserted { text, errors, ignored }) => {
                 let outcome = Self::Upserted { text: text.clone(), errors: *errors };
@@ -163,6 +168,7 @@ pub(crate) fn carry_out(
         Ordering::Less => {
             let reply =
                 known.map_or_else(|| Ok(stored_before()), |known| known.outcome.into_reply());
+            let reply = reply.and_then(|reply| reply.with_room(&actor.room));
             return Ok(reply.map(|reply| Reply::Repeated(Box::new(reply))));
         }
         Ordering::Greater => {
