@@ -18,7 +18,7 @@ use crate::{
 /// use svctrack_core::{plan::check_form, resources::time_entry::TIME_ENTRY};
 /// let sent = [("date", "2026-01-31"), ("hours", "25")].map(|(name, text)| (name.to_owned(), text.to_owned()));
 /// let issues = check_form(&TIME_ENTRY, &sent, None);
-/// assert_eq!(issues[0].message, "`hours` must be from 0 to 24; found `25`");
+/// assert_eq!(issues[0].message, "`hours` must be from 0.1 to 24; found `25`");
 /// ```
 pub fn check_form(
     def: &ResourceDef,

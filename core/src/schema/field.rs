@@ -134,6 +134,8 @@ pub struct FieldDef {
     pub range: Option<(i64, i64)>,
     /// Whether a caller must send more than the least number, which only the service sets.
     pub above_least: bool,
+    /// Least value in tenths, where it is no whole number; 0 where it is the beginning of the range.
+    pub least_tenths: u8,
     /// Whether the text of the field may be as long as a ticket's description (R9).
     pub long_text: bool,
     /// Unit of the number.
@@ -188,6 +190,7 @@ impl FieldDef {
             aliases: &[],
             range: None,
             above_least: false,
+            least_tenths: 0,
             long_text: false,
             unit: None,
             currency: None,
@@ -268,6 +271,12 @@ impl FieldDef {
     pub const fn above(mut self, range: (i64, i64)) -> Self {
         self.above_least = true;
         self.range(range)
+    }
+
+    /// Limits the field to numbers from a number of tenths to `greatest`.
+    pub const fn from_tenths(mut self, (tenths, greatest): (u8, i64)) -> Self {
+        self.least_tenths = tenths;
+        self.range((0, greatest))
     }
 
     /// Allows text as long as a ticket's description.

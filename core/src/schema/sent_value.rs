@@ -1,5 +1,7 @@
 //! Checks one sent value against its field, and converts it to its stored form.
 
+use rust_decimal::Decimal;
+
 use super::field::{FieldDef, FieldKind, OnMissing};
 use crate::value::{
     Json, JsonRef, Number, RecordRef, Timestamp, ValidationError, email, key,
@@ -147,16 +149,18 @@ fn read_integer(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Validation
 }
 
 fn check_range(field: &FieldDef, number: Number, text: &str) -> Result<(), ValidationError> {
-    match field.range {
-        Some((least, greatest)) if !number.is_within(least, greatest) => {
-            let expected = match field.above_least {
-                true => format!("more than {least} and at most {greatest}"),
-                false => format!("from {least} to {greatest}"),
-            };
-            Err(invalid(field, &expected, text))
-        }
-        _ => Ok(()),
+    let Some((least, greatest)) = field.range else { return Ok(()) };
+    let tenths = Decimal::new(field.least_tenths.into(), 1);
+    let is_least = field.least_tenths == 0 || number.as_decimal() >= tenths;
+    if is_least && number.is_within(least, greatest) {
+        return Ok(());
     }
+    let expected = match (field.above_least, field.least_tenths) {
+        (true, _) => format!("more than {least} and at most {greatest}"),
+        (false, 0) => format!("from {least} to {greatest}"),
+        (false, _) => format!("from {tenths} to {greatest}"),
+    };
+    Err(invalid(field, &expected, text))
 }
 
 fn invalid(field: &FieldDef, expected: &str, found: &str) -> ValidationError {

@@ -11,7 +11,7 @@ pub fn quoted(words: &str) -> String {
 }
 
 /// The caller's text, cut at [`MAX_QUOTED_CHARS`].
-pub(crate) fn shortened(words: &str) -> String {
+pub fn shortened(words: &str) -> String {
     let mut text: String = words.chars().take(MAX_QUOTED_CHARS).collect();
     if words.chars().nth(MAX_QUOTED_CHARS).is_some() {
         text.push_str("...");

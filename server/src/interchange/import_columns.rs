@@ -1,9 +1,17 @@
 //! Columns of an imported table: each column name matches a property, exactly or nearly, or is mapped to one (D10).
 
+use std::collections::HashMap;
+
 use svctrack_core::{
     schema::{FieldDef, FieldKind, ResourceDef, VERSION, checked_body, csv_cell},
-    value::{Document, Json, near_name},
+    value::{
+        Document, Json, near_name,
+        quoted::{quoted, shortened},
+    },
 };
+
+/// Maximum number of problems with heads in a message, which a person reads.
+const MAX_HEAD_PROBLEMS: usize = 20;
 
 /// Heads of columns, each with its property; an empty one leaves the column out.
 pub(super) type ColumnMap = Vec<(String, String)>;
@@ -32,7 +40,8 @@ impl ImportColumns {
     /// Reads the heads of a table; `map_option` is the caller's option to map one.
     ///
     /// # Errors
-    /// A message: a head that matches no property, or one property under two heads.
+    /// A message with every problem, up to [`MAX_HEAD_PROBLEMS`]: heads that match no property, and properties under two
+    /// heads.
     pub(super) fn read<'a>(
         def: &'static ResourceDef,
         heads: impl Iterator<Item = &'a str>,
@@ -40,39 +49,34 @@ impl ImportColumns {
         map_option: &str,
     ) -> Result<Self, String> {
         let mut read = Self { def, heads: Vec::new(), columns: Vec::new(), read_only: Vec::new() };
+        let mut written = WrittenProperties::default();
+        let (mut problems, mut has_version) = (Vec::new(), false);
         for head in heads {
+            let column = column_of(def, head.trim(), map, map_option).and_then(|column| {
+                if let ImportCells::Whole(field) = &column {
+                    has_version |= field.name == VERSION;
+                    if !field.is_sent() && field.name != "_id" {
+                        read.read_only.push(field.name.to_owned());
+                    }
+                    if !field.is_imported() && field.name != VERSION {
+                        return Ok(ImportCells::LeftOut);
+                    }
+                }
+                written.add(&column, head, map_option).map(|()| column)
+            });
             read.heads.push(head.to_owned());
-            let column = column_of(def, head.trim(), map, map_option)?;
-            let mut others = read.columns.iter().zip(&read.heads);
-            if let Some((other, its_head)) =
-                others.find(|(other, _)| write_the_same(other, &column))
-            {
-                let name = name_of(other);
-                return Err(match is_same(its_head, head) {
-                    true => format!("two columns map to {name}: rename one, or remove it"),
-                    false => format!(
-                        "two columns map to {name}: rename one, or skip it with {map_option}\"{head}=\""
-                    ),
-                });
+            match column {
+                Ok(column) => read.columns.push(column),
+                Err(problem) => problems.push(problem),
             }
-            let ImportCells::Whole(field) = &column else {
-                read.columns.push(column);
-                continue;
-            };
-            if !field.is_sent() && field.name != "_id" {
-                read.read_only.push(field.name.to_owned());
+            if problems.len() == MAX_HEAD_PROBLEMS {
+                break;
             }
-            let is_read = field.is_imported() || field.name == VERSION;
-            read.columns.push(if is_read { column } else { ImportCells::LeftOut });
         }
-        if read
-            .columns
-            .iter()
-            .any(|column| matches!(column, ImportCells::Whole(field) if field.name == VERSION))
-        {
+        if has_version {
             read.read_only.clear();
         }
-        Ok(read)
+        if problems.is_empty() { Ok(read) } else { Err(problems.join("; ")) }
     }
 
     /// Whether a column has this head.
@@ -169,6 +173,7 @@ fn column_of(
         return Ok(ImportCells::Whole(field));
     }
     let near = near_property(def, name);
+    let (head, name) = (shortened(head), shortened(name));
     Err(match mapped {
         Some(_) => format!(
             "the column `{head}` is mapped to `{name}`, which is not a property of {}{near}",
@@ -206,23 +211,48 @@ fn is_same(one: &str, other: &str) -> bool {
     plain(one) == plain(other)
 }
 
-/// Whether two columns would write the same property.
-fn write_the_same(one: &ImportCells, other: &ImportCells) -> bool {
-    match (one, other) {
-        (ImportCells::Whole(one), ImportCells::Whole(other) | ImportCells::Member(other, _))
-        | (ImportCells::Member(one, _), ImportCells::Whole(other)) => one.name == other.name,
-        (ImportCells::Member(one, key), ImportCells::Member(other, other_key)) => {
-            one.name == other.name && key == other_key
-        }
-        (ImportCells::LeftOut, _) | (_, ImportCells::LeftOut) => false,
-    }
+/// Properties that columns write, with the head of each.
+#[derive(Default)]
+struct WrittenProperties {
+    /// Head of the column of a whole property.
+    whole: HashMap<&'static str, String>,
+    /// Heads of the columns of keys, and of the first key of a property.
+    keys: HashMap<(&'static str, String), String>,
+    first_keys: HashMap<&'static str, String>,
 }
 
-fn name_of(column: &ImportCells) -> String {
-    match column {
-        ImportCells::Whole(field) => format!("`{}`", field.name),
-        ImportCells::Member(field, key) => format!("`{}.{key}`", field.name),
-        ImportCells::LeftOut => String::new(),
+impl WrittenProperties {
+    /// Adds what a column writes.
+    ///
+    /// # Errors
+    /// A message when an earlier column writes the same.
+    fn add(&mut self, column: &ImportCells, head: &str, map_option: &str) -> Result<(), String> {
+        let own = || head.to_owned();
+        let (earlier, name) = match column {
+            ImportCells::LeftOut => return Ok(()),
+            ImportCells::Whole(field) => {
+                let same = self.whole.insert(field.name, own());
+                (self.first_keys.get(field.name).cloned().or(same), quoted(field.name))
+            }
+            ImportCells::Member(field, key) => {
+                self.first_keys.entry(field.name).or_insert_with(own);
+                let same = self.keys.insert((field.name, key.clone()), own());
+                match self.whole.get(field.name) {
+                    Some(whole) => (Some(whole.clone()), quoted(field.name)),
+                    None => (same, quoted(&format!("{}.{key}", field.name))),
+                }
+            }
+        };
+        let Some(earlier) = earlier else { return Ok(()) };
+        Err(match is_same(&earlier, head) {
+            true => format!("two columns map to {name}: rename one, or remove it"),
+            false => {
+                let head = shortened(head);
+                format!(
+                    "two columns map to {name}: rename one, or skip it with {map_option}\"{head}=\""
+                )
+            }
+        })
     }
 }
 
@@ -291,6 +321,28 @@ mod tests {
         );
         check(&["name", "Name"], &[], "two columns map to `name`");
         check(&["custom", "custom.a"], &[], "two columns map to `custom`");
+        check(&["custom.a", "custom"], &[], "two columns map to `custom`");
+        check(&["custom.a", "Custom.a"], &[], "unknown column `Custom.a`");
+        check(&["custom.a", "custom.b", "custom.a"], &[], "two columns map to `custom.a`");
+        check(&["X", "custom.a"], &[("X", "custom.a")], "or skip it with --map \"custom.a=\"");
+        let two = "=\"; unknown column `Notes`: map it";
+        check(&["Firma", "name", "Notes"], &[], two);
+    }
+
+    #[test]
+    fn a_message_repeats_no_more_than_the_beginning_of_a_head_and_few_of_them() {
+        let long = "a".repeat(100_000);
+        let check = |heads: &[&str], map: &[(&str, &str)], most: usize| {
+            let said = record(heads, map, &[]).unwrap_err();
+            assert!(said.len() <= most, "{} bytes: {}", said.len(), &said[..100]);
+        };
+        check(&[&long], &[], 400);
+        check(&["X"], &[("X", &long)], 400);
+        let key = format!("custom.{long}");
+        check(&[&key, "X"], &[("X", &key)], 400);
+        let many: Vec<String> = (0..10_000).map(|number| format!("x{number}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        check(&many, &[], 5_000);
     }
 
     #[test]

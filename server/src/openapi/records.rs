@@ -231,6 +231,10 @@ fn kind_schema(field: &FieldDef) -> Value {
         }
         FieldKind::Number => {
             let bound = if field.above_least { ABOVE } else { "minimum" };
+            let least = match field.least_tenths {
+                0 => json!(least),
+                tenths => json!(f64::from(tenths) / 10.0),
+            };
             json!({ "type": ["number", "null"], bound: least, "maximum": greatest })
         }
         FieldKind::Bool => json!({ "type": ["boolean", "null"] }),
