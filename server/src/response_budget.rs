@@ -61,7 +61,7 @@ impl ResponseBudget {
         self.reserve(tenant, text.len())?.hold(text)
     }
 
-    /// Reserves memory for a response of about this many bytes before its call is carried out: where there is none, the
+    /// Reserves memory for a response of about this many bytes before its call is carried out: without free memory the
     /// call has no effect.
     ///
     /// # Errors

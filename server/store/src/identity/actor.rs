@@ -18,7 +18,7 @@ pub struct Actor {
     pub user: Option<ObjectId>,
     /// Source of the command; none where the service itself acts.
     pub origin: Option<Arc<CommandOrigin>>,
-    /// Source of room for a record in the reply. Where there is none, the command has no effect.
+    /// Budget of memory for the record in the reply. Without free memory, the command has no effect.
     pub room: ResponseMemoryBudget,
 }
 
