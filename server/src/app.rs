@@ -46,7 +46,7 @@ pub struct Limits {
     pub daily_bytes: Option<NonZeroU64>,
     /// Parts of the API and the pages that are served.
     pub parts: ServedParts,
-    /// Maximum number of open connections, which limits streams to a share of them; [`MAX_CONNECTIONS`] by default.
+    /// Maximum number of open connections, which limits streams to a share of them; 4,096 by default.
     pub connections: Option<usize>,
 }
 
