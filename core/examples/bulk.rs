@@ -10,7 +10,7 @@ use svctrack_core::{
         upsert::{UpsertAccess, UpsertSummary, upsert},
     },
     resources::product::PRODUCT,
-    schema::{Handling, Lookup, LookupError, ResourceDef, index},
+    schema::{Lookup, LookupError, ResourceDef, UnknownMemberPolicy, index},
     value::{Document, IdSequence, ObjectId, Timestamp, json_rows::JsonRows},
 };
 
@@ -64,8 +64,15 @@ fn run() -> Result<String, String> {
     let rows = JsonRows::check(body).map_err(|error| error.message)?;
     let items: Vec<_> = rows.map(|row| row.members).collect();
     for (index, item) in items.iter().enumerate() {
-        let upserted =
-            upsert(&PRODUCT, index, item, access, Handling::Lenient, &products, &mut ctx);
+        let upserted = upsert(
+            &PRODUCT,
+            index,
+            item,
+            access,
+            UnknownMemberPolicy::Lenient,
+            &products,
+            &mut ctx,
+        );
         let upserted = upserted.map_err(|error| error.to_string())?;
         for change in upserted.changes {
             if let Change::Put { id, document, .. } = change {

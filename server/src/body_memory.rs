@@ -19,7 +19,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use crate::{error::Error, limits::GIVES_WAY_AFTER, sender_limits::Address};
+use crate::{error::Error, limits::GIVES_WAY_AFTER, sender_limits::SenderAddress};
 
 /// The tenant and the address of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,7 +27,7 @@ pub(crate) struct BodyOwner {
     /// None where the body names the tenant.
     pub(crate) tenant: Option<TenantId>,
     /// None where the address is not known.
-    pub(crate) address: Option<Address>,
+    pub(crate) address: Option<SenderAddress>,
 }
 
 /// Memory budget for all bodies of a kind.
@@ -305,7 +305,7 @@ impl BodyQueue {
     }
 
     /// Memory that each tenant, and each address, has.
-    fn had(&self) -> (HashMap<Option<TenantId>, usize>, HashMap<Address, usize>) {
+    fn had(&self) -> (HashMap<Option<TenantId>, usize>, HashMap<SenderAddress, usize>) {
         let (mut tenants, mut addresses) = (HashMap::new(), HashMap::new());
         for BodyMemoryHolder { owner, held, .. } in
             self.all.values().filter(|holder| holder.held > 0)

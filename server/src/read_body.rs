@@ -27,7 +27,7 @@ use crate::{
         MAX_RECORD_BYTES, PACKED_BODY_BUDGET_BYTES, READ_AHEAD_BYTES, SMALL_BODY_BUDGET_BYTES,
         SMALL_BODY_PACE, SMALL_BODY_SHARE_BYTES,
     },
-    sender_limits::Address,
+    sender_limits::SenderAddress,
 };
 
 /// Some editors and exporters write this mark before a text, to mark it as UTF-8.
@@ -87,7 +87,7 @@ impl BodyBudget {
             Some(_) => return Err(Error::TooLarge(max_sent)),
             None => None,
         };
-        let owner = BodyOwner { tenant, address: Address::from_request(request) };
+        let owner = BodyOwner { tenant, address: SenderAddress::from_request(request) };
         let progress = BodyProgress::begin();
         let until = progress.since + BODY_TIMEOUT;
         let mut arriving = ArrivingBody {

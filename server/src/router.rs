@@ -1,4 +1,4 @@
-//! The passage of a request: its route, which `routes::table` has, and what every response gets.
+//! The passage of a request: its route, which `routes::route_table` has, and what every response gets.
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 
@@ -21,7 +21,7 @@ use crate::{
     pages::Pages,
     path_tree::PathTree,
     request_id::RequestId,
-    routes::{self, table},
+    routes::{self, route_table},
     served_parts::{NAMES_OF_PAGES, is_page},
 };
 
@@ -30,7 +30,7 @@ use crate::{
 /// # Errors
 /// When a configured path is one of the service's own.
 fn by_path(addresses: &Addresses) -> Result<BTreeMap<String, Methods>, String> {
-    let mut paths = table::own_paths();
+    let mut paths = route_table::own_paths();
     let (script, prefix) = (addresses.script_path(), addresses.tracking_prefix());
     let (folder, _) = script.rsplit_once('/').unwrap_or_default();
     if is_taken(&paths, folder) || paths.contains_key(script) {

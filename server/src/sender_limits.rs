@@ -26,9 +26,9 @@ const NETWORK_BYTES: usize = 8;
 
 /// Address of a sender: for IPv6 its network, within which a sender can choose addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Address([u8; 16]);
+pub(crate) struct SenderAddress([u8; 16]);
 
-impl Address {
+impl SenderAddress {
     /// All addresses beyond those that are counted separately.
     const OTHERS: Self = Self([0; 16]);
 
@@ -43,7 +43,7 @@ impl Address {
     }
 }
 
-impl From<IpAddr> for Address {
+impl From<IpAddr> for SenderAddress {
     fn from(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => Self(address.to_ipv6_mapped().octets()),
@@ -63,7 +63,7 @@ pub(crate) struct Sender {
     /// Limits that the tenant has set for itself.
     pub(crate) limits: RateLimits,
     /// None where the address is not known.
-    pub(crate) address: Option<Address>,
+    pub(crate) address: Option<SenderAddress>,
 }
 
 /// An allowance of callers without a token that is used up.
@@ -94,7 +94,7 @@ pub(crate) struct Senders {
 struct TenantAllowances {
     day: i64,
     bytes: AllowanceUse,
-    parked: HashMap<Address, ParkedToday>,
+    parked: HashMap<SenderAddress, ParkedToday>,
     keys: KeysByHour,
 }
 
@@ -191,20 +191,20 @@ fn until_midnight(now: Timestamp) -> Duration {
 }
 
 /// The address itself, or the shared one beyond the limit of those that are counted separately.
-fn counted_address<V>(known: &HashMap<Address, V>, address: Address) -> Address {
+fn counted_address<V>(known: &HashMap<SenderAddress, V>, address: SenderAddress) -> SenderAddress {
     let is_one = known.len() < MAX_ADDRESSES || known.contains_key(&address);
-    if is_one { address } else { Address::OTHERS }
+    if is_one { address } else { SenderAddress::OTHERS }
 }
 
 /// Use in a period, of all and of each address.
 #[derive(Default)]
 struct AllowanceUse {
     all: u64,
-    by: HashMap<Address, u64>,
+    by: HashMap<SenderAddress, u64>,
 }
 
 impl AllowanceUse {
-    fn add(&mut self, address: Option<Address>, amount: u64) {
+    fn add(&mut self, address: Option<SenderAddress>, amount: u64) {
         self.all = self.all.saturating_add(amount);
         if let Some(address) = address {
             let had = self.by.entry(counted_address(&self.by, address)).or_default();
@@ -212,7 +212,7 @@ impl AllowanceUse {
         }
     }
 
-    fn give_back(&mut self, address: Option<Address>, amount: u64) {
+    fn give_back(&mut self, address: Option<SenderAddress>, amount: u64) {
         self.all = self.all.saturating_sub(amount);
         let had = address.map(|address| counted_address(&self.by, address));
         if let Some(had) = had.and_then(|address| self.by.get_mut(&address)) {
@@ -220,7 +220,7 @@ impl AllowanceUse {
         }
     }
 
-    fn amount_of(&self, address: Address) -> u64 {
+    fn amount_of(&self, address: SenderAddress) -> u64 {
         self.by.get(&counted_address(&self.by, address)).map_or(0, |had| *had)
     }
 }
@@ -231,7 +231,7 @@ impl AllowanceUse {
 fn may_take<'h>(
     max: u64,
     periods: impl IntoIterator<Item = &'h AllowanceUse> + Clone,
-    address: Option<Address>,
+    address: Option<SenderAddress>,
     amount: u64,
 ) -> bool {
     let sum = |amount_of: &dyn Fn(&AllowanceUse) -> u64| {
@@ -249,7 +249,11 @@ impl KeysByHour {
     /// Hours before this one whose keys may still be stored.
     const HOURS: i64 = 24;
 
-    fn take(&mut self, address: Option<Address>, now: Timestamp) -> Result<(), ExceededAllowance> {
+    fn take(
+        &mut self,
+        address: Option<SenderAddress>,
+        now: Timestamp,
+    ) -> Result<(), ExceededAllowance> {
         let hour = now.as_ms().div_euclid(HOUR_MS);
         // Hours that are ahead are those of a wrong clock.
         self.0.retain(|(taken_in, _)| (hour - Self::HOURS..=hour).contains(taken_in));
@@ -270,7 +274,7 @@ impl KeysByHour {
         Ok(())
     }
 
-    fn give_back(&mut self, address: Option<Address>, now: Timestamp) {
+    fn give_back(&mut self, address: Option<SenderAddress>, now: Timestamp) {
         let hour = now.as_ms().div_euclid(HOUR_MS);
         if let Some((_, had)) = self.0.iter_mut().find(|(taken_in, _)| *taken_in == hour) {
             had.give_back(address, 1);
@@ -393,7 +397,7 @@ mod tests {
             had.add(Some(IpAddr::from(number.to_be_bytes()).into()), 1);
         }
         assert_eq!(had.by.len(), MAX_ADDRESSES + 1);
-        assert_eq!(had.by[&Address::OTHERS], MAX_ADDRESSES as u64);
+        assert_eq!(had.by[&SenderAddress::OTHERS], MAX_ADDRESSES as u64);
     }
 
     #[test]
@@ -403,9 +407,9 @@ mod tests {
             let (head, ()) = hyper::Request::new(()).into_parts();
             let peers = (LocalAddr(peer.into()), RemoteAddr(peer.into()));
             let head = RequestParts::from((head, peers.0, peers.1, Scheme::HTTP));
-            Address::from_request(&Request::from_parts(head, Body::empty()))
+            SenderAddress::from_request(&Request::from_parts(head, Body::empty()))
         };
-        let address = |text: &str| Some(Address::from(text.parse::<IpAddr>().unwrap()));
+        let address = |text: &str| Some(SenderAddress::from(text.parse::<IpAddr>().unwrap()));
         for (peer, expected) in [
             ("127.0.0.1", None),
             ("::ffff:127.0.0.1", None),

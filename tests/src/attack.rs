@@ -33,6 +33,9 @@ const DRIPS_EVERY: Duration = Duration::from_secs(1);
 const TRICKLES_EVERY: Duration = Duration::from_millis(30);
 /// A little more than a large body must come at.
 const LARGE_BYTES_PER_SECOND: usize = 70_000;
+/// How long a disconnected client waits before it connects again: at once, a thousand of them would be a flood, under which
+/// a busy machine holds up everybody.
+const CONNECTS_AGAIN_AFTER: Duration = Duration::from_secs(5);
 /// Half of the largest event, in bytes.
 const HALF_EVENT_BYTES: usize = 32 * 1024;
 /// A body of spaces, as it is unpacked: `BOMB_PARTS` of this many bytes.
@@ -191,7 +194,7 @@ fn has_response(stream: &TcpStream) -> bool {
     !read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Sends until it is stopped, and connects again whenever it is disconnected.
+/// Sends until it is stopped, and connects again some time after it was disconnected.
 async fn be_slow(address: String, slow: Slow, token: Token, begun: Arc<AtomicUsize>) {
     let (request, more) = (slow.begins(&token), " ".repeat(slow.goes_on_with()));
     let mut is_first = true;
@@ -208,6 +211,8 @@ async fn be_slow(address: String, slow: Slow, token: Token, begun: Arc<AtomicUsi
             tokio::time::sleep(slow.drips_every()).await;
             sent = stream.write_all(more.as_bytes()).await;
         }
+        drop(stream);
+        tokio::time::sleep(CONNECTS_AGAIN_AFTER).await;
     }
 }
 

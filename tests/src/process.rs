@@ -163,11 +163,12 @@ impl Server {
         token: &Token,
         log: impl Into<Stdio>,
         clock: &FakeClock,
+        flags: &[&str],
     ) -> Self {
         let mut command = command(folder);
         command.stderr(log);
         clock.show_to(&mut command);
-        Self::start_by(command, folder, token, &[]).await
+        Self::start_by(command, folder, token, flags).await
     }
 
     /// The same, as a user of its own where this is root, who has no limit on its threads, with its log in a file.

@@ -66,7 +66,7 @@ async fn a_log_that_nobody_reads_delays_no_request_and_later_reports_what_was_lo
 async fn provoke_a_panic(log: impl Into<Stdio>) {
     let (folder, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
     let clock = FakeClock::in_file(folder.path().join("clock"), "+0");
-    let server = Server::start_with_clock(folder.path(), &token, log, &clock).await;
+    let server = Server::start_with_clock(folder.path(), &token, log, &clock, &[]).await;
     clock.set("-60y");
     assert!(server.client.send(Method::GET, "/health", &[], "").await.is_err());
     clock.set("+0");

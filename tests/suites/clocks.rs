@@ -400,7 +400,7 @@ async fn a_sign_in_while_the_clock_is_ahead_ends_no_session_that_is_not_old() {
 
 /// The program with a clock of the test's, and a company.
 async fn start(data: &TempDir, clock: &FakeClock, token: &Token) -> Server {
-    Server::start_with_clock(data.path(), token, Stdio::inherit(), clock).await
+    Server::start_with_clock(data.path(), token, Stdio::inherit(), clock, &[]).await
 }
 
 async fn put_company(server: &Server, phase: &str) -> Value {

@@ -48,6 +48,8 @@ const MAX_SENDING_MS: usize = 200;
 const BLOCK_BYTES: usize = 4_096;
 /// Bytes that are written to a file whose writes fail at first.
 const WRITTEN_BYTES: usize = 16 * 1024;
+/// Requests that are logged while the disk is full: more than fit in the last block of the log.
+const LOGGED: usize = 200;
 /// Requests of a sender before its disk fails, and after.
 const REQUESTS_BESIDE_FAULTS: usize = 40;
 
@@ -363,4 +365,36 @@ async fn a_server_reads_on_while_its_disk_is_full_and_heals_when_there_is_room()
         world.check(disk.folder(), &mut senders).await;
     }
     println!("{rounds} disks were full and had room again: nothing lost, {:?}", started.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_with_store_and_log_stops_no_server() {
+    if !is_possible(SMALL_DISK_TOOLS) {
+        return;
+    }
+    let disk = SmallDisk::new(SMALL_DISK_BYTES);
+    let (data, log) = (disk.folder().join("data"), disk.folder().join("log"));
+    fs::create_dir(&data).unwrap();
+    let world = World::new();
+    let flags = ["--cache-mb", "4", "--log", "debug"];
+    let file = fs::File::create(&log).unwrap();
+    let server = Server::start_with_log(&data, &world.token, &flags, file).await;
+    let remote = Remote::for_server(&server, &world.operator);
+    let base = json!({"name": "Base", "externalId": "base"});
+    assert_eq!(remote.client.post("/companies", &base).await.status, StatusCode::OK);
+    disk.fill();
+    let taken = grow_until(&remote, 0, StatusCode::INSUFFICIENT_STORAGE).await;
+    // Each of them has a line in the log.
+    for _ in 0..LOGGED {
+        server.client.raw(b"no HTTP at all\r\n\r\n").await;
+    }
+    check_that_it_reads(&remote, taken).await;
+    disk.make_room();
+    settle(&remote, &["ok"]).await;
+    let after = json!({"name": "After", "externalId": "after"});
+    assert_eq!(remote.client.post("/companies", &after).await.status, StatusCode::OK);
+    server.client.raw(b"no HTTP at all\r\n\r\n").await;
+    server.stop().await;
+    let log = fs::read_to_string(log).unwrap();
+    assert!(log.contains("log lines lost count="), "{log}");
 }

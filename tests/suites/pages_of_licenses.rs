@@ -121,7 +121,8 @@ async fn licenses_that_are_excluded_from_mrr_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_license_that_ends_without_a_fixed_period_is_named_among_the_renewals() {
+async fn a_license_that_ends_without_a_fixed_period_or_has_one_and_no_end_is_named_among_the_renewals()
+ {
     let server = server().await;
     let reader = sign_in(&server.anonymous, &token(&server)).await;
     year(&server, "sound", 30, json!({})).await;
@@ -133,6 +134,11 @@ async fn a_license_that_ends_without_a_fixed_period_is_named_among_the_renewals(
     let id = server.client.get("/licenses/extid-one").await.json()["_id"].clone();
     let link = format!("/app/records/licenses/{}", id.as_str().unwrap());
     assert!(html.contains(&format!("href=\"{link}\"")), "{html}");
+    let says = "with a fixed period, but without an end";
+    assert!(!html.contains(says), "{html}");
+    year(&server, "two", 30, json!({"toDate": null})).await;
+    let html = page(&reader, "/app/renewals").await;
+    assert!(html.contains(&format!(">1 ongoing license</a> {says}")), "{html}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,7 +2,7 @@
 
 use crate::{
     resources::settings::{self, SETTINGS},
-    schema::{FillCtx, Lookup, LookupError, Origin, ResourceDef},
+    schema::{BodyOrigin, FillCtx, Lookup, LookupError, ResourceDef},
     value::{IdSequence, ObjectId, Timestamp, Zone},
 };
 
@@ -18,7 +18,7 @@ pub struct Ctx {
     /// The user that the caller acts as (R43).
     pub actor: Option<ObjectId>,
     /// Origin of the body.
-    pub origin: Origin,
+    pub origin: BodyOrigin,
     /// The tenant's time zone, once it was looked up.
     zone: Option<Zone>,
 }
@@ -26,7 +26,7 @@ pub struct Ctx {
 impl Ctx {
     /// Context of a command.
     pub fn new(now: Timestamp, ids: IdSequence, actor: Option<ObjectId>) -> Self {
-        Self { now, settled: now, ids, actor, origin: Origin::Request, zone: None }
+        Self { now, settled: now, ids, actor, origin: BodyOrigin::Request, zone: None }
     }
 
     /// Context in which fields of a resource are computed. The time zone is looked up once, however many records the

@@ -4,7 +4,8 @@
 use super::patch::merge;
 use crate::{
     schema::{
-        CheckedBody, CompletionContext, Fill, Lookup, LookupError, Origin, ResourceDef, SentBody,
+        BodyOrigin, CheckedBody, CompletionContext, Fill, Lookup, LookupError, ResourceDef,
+        SentBody,
         checked_body::{check_create, check_update},
         form::read,
     },
@@ -57,7 +58,7 @@ fn check_whole(
     let now = Timestamp::MIN;
     let mut base = before.cloned().unwrap_or_default();
     let mut patch = std::mem::take(&mut body.patch);
-    let origin = Origin::Request;
+    let origin = BodyOrigin::Request;
     (def.prepare)(&mut SentBody {
         before,
         base: &mut base,

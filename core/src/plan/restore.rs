@@ -166,7 +166,7 @@ mod tests {
             company::COMPANY, end_user::END_USER, license::LICENSE, ticket::TICKET,
             timesheet::TIMESHEET, user::USER,
         },
-        schema::{Handling, Origin},
+        schema::{BodyOrigin, UnknownMemberPolicy},
         value::{IdSequence, ObjectId, Timestamp},
     };
 
@@ -184,20 +184,26 @@ mod tests {
 
         fn upsert(
             &mut self,
-            origin: Origin,
+            origin: BodyOrigin,
             def: &'static ResourceDef,
             item: &str,
         ) -> UpsertedItem {
             let item = Document::parse(item.as_bytes());
             let access = UpsertAccess { create: true, update: true };
             self.1.origin = origin;
-            let done = upsert(def, 0, &item, access, Handling::Lenient, &self.0, &mut self.1);
+            let done =
+                upsert(def, 0, &item, access, UnknownMemberPolicy::Lenient, &self.0, &mut self.1);
             let done = done.unwrap();
             self.0.apply(&done.changes);
             done
         }
 
-        fn created(&mut self, origin: Origin, def: &'static ResourceDef, item: &str) -> ObjectId {
+        fn created(
+            &mut self,
+            origin: BodyOrigin,
+            def: &'static ResourceDef,
+            item: &str,
+        ) -> ObjectId {
             match self.upsert(origin, def, item).outcome {
                 UpsertOutcome::Created(id, _) => id,
                 other => panic!("{other:?}"),
@@ -225,16 +231,16 @@ mod tests {
         let (sent, now) = (r#""2021-02-03T00:00:00.000Z""#, r#""2026-11-24T00:00:00.000Z""#);
         let ticket = r#""sourceId":"t","email":"ada@acme.example","domains":["acme.example"]"#;
         for (origin, more, expect) in [
-            (Origin::Request, r#","__v":0"#, now),
-            (Origin::Row, "", now),
-            (Origin::Row, r#","__v":0"#, sent),
+            (BodyOrigin::Request, r#","__v":0"#, now),
+            (BodyOrigin::Row, "", now),
+            (BodyOrigin::Row, r#","__v":0"#, sent),
         ] {
             let row = format!(r#"{{{ticket},"updateDate":{sent}{more}}}"#);
             let mut store = Store::new();
             let id = store.created(origin, &TICKET, &row);
             assert_eq!(store.shown(&TICKET, id, "updateDate").as_deref(), Some(expect), "{row}");
             let mut store = Store::new();
-            let id = store.created(Origin::Request, &TICKET, &format!("{{{ticket}}}"));
+            let id = store.created(BodyOrigin::Request, &TICKET, &format!("{{{ticket}}}"));
             store.upsert(origin, &TICKET, &row);
             assert_eq!(store.shown(&TICKET, id, "updateDate").as_deref(), Some(expect), "{row}");
         }
@@ -249,7 +255,7 @@ mod tests {
             (&USER, "_id sourceId externalId", "_id sourceId externalId email"),
         ] {
             let keys = |origin| def.keys_of(origin).collect::<Vec<_>>().join(" ");
-            let found = [Origin::Request, Origin::Row, Origin::Record].map(keys);
+            let found = [BodyOrigin::Request, BodyOrigin::Row, BodyOrigin::Record].map(keys);
             assert_eq!(found, [of_request, of_row, of_row], "{}", def.name);
         }
     }
@@ -263,7 +269,7 @@ mod tests {
             (&TICKET, r#"{"sourceId":"t","email":5,"__v":0}"#, false),
             (&LICENSE, r#"{"mrr":1,"__v":0}"#, false),
         ] {
-            let done = Store::new().upsert(Origin::Row, def, item);
+            let done = Store::new().upsert(BodyOrigin::Row, def, item);
             assert_eq!(matches!(done.outcome, UpsertOutcome::Created(..)), is_created, "{item}");
         }
     }
@@ -271,7 +277,8 @@ mod tests {
     #[test]
     fn an_import_names_none_of_what_the_service_sets() {
         let row = r#"{"name":"Acme","createdAt":"2020-01-01","__v":3}"#;
-        for (origin, ignored) in [(Origin::Request, &["createdAt"][..]), (Origin::Row, &[])] {
+        for (origin, ignored) in [(BodyOrigin::Request, &["createdAt"][..]), (BodyOrigin::Row, &[])]
+        {
             assert_eq!(Store::new().upsert(origin, &COMPANY, row).ignored, ignored);
         }
     }
@@ -282,16 +289,16 @@ mod tests {
         let company = r#"{"name":"Acme","externalId":"a","phase":"Trial""#;
         for (more, since) in [("", now.clone()), (r#","__v":0"#, None)] {
             let mut store = Store::new();
-            let id = store.created(Origin::Row, &COMPANY, &format!("{company}{more}}}"));
+            let id = store.created(BodyOrigin::Row, &COMPANY, &format!("{company}{more}}}"));
             assert_eq!(store.shown(&COMPANY, id, "phaseSince"), since, "{more}");
             let changed = company.replace("Trial", "Live");
-            store.upsert(Origin::Row, &COMPANY, &format!("{changed}{more}}}"));
+            store.upsert(BodyOrigin::Row, &COMPANY, &format!("{changed}{more}}}"));
             assert_eq!(store.shown(&COMPANY, id, "phaseSince"), now, "{more}");
         }
         for (more, status) in [("", "submitted"), (r#","status":"returned""#, "returned")] {
             let mut store = Store::new();
             let row = format!(r#"{{"externalId":"s"{more}}}"#);
-            let id = store.created(Origin::Row, &TIMESHEET, &row);
+            let id = store.created(BodyOrigin::Row, &TIMESHEET, &row);
             assert_eq!(store.shown(&TIMESHEET, id, "status"), Some(format!(r#""{status}""#)));
         }
     }
@@ -300,7 +307,7 @@ mod tests {
     fn a_ticket_that_comes_back_has_the_company_and_the_history_that_it_had() {
         let mut store = Store::new();
         let acme = r#"{"name":"Acme","externalId":"a","domains":["acme.example"]}"#;
-        let acme = store.created(Origin::Request, &COMPANY, acme);
+        let acme = store.created(BodyOrigin::Request, &COMPANY, acme);
         let ticket = r#""email":"ada@acme.example","status":"open""#;
         for (more, company, has_history) in [
             // The e-mail determines the company, but this ticket had none.
@@ -309,7 +316,7 @@ mod tests {
             (r#""sourceId":"3","companyId":"extid-a""#, format!(r#""{acme}""#), true),
         ] {
             let row = format!("{{{ticket},{more}}}");
-            let id = store.created(Origin::Row, &TICKET, &row);
+            let id = store.created(BodyOrigin::Row, &TICKET, &row);
             let stored = store.0.record(&TICKET, id).unwrap().unwrap();
             assert_eq!(
                 stored.get("companyId").map(|id| id.text().to_owned()),
@@ -347,14 +354,14 @@ mod tests {
             let [mut store, mut copy] = [Store::new(), Store::new()];
             for store in [&mut store, &mut copy] {
                 let acme = r#"{"name":"Acme","externalId":"a","domains":["acme.example"]}"#;
-                store.created(Origin::Request, &COMPANY, acme);
+                store.created(BodyOrigin::Request, &COMPANY, acme);
             }
             let item = format!(r#"{{{key},"companyId":"extid-a",{item}}}"#);
-            let id = store.created(Origin::Request, def, &item);
-            let copied = copy.created(Origin::Row, def, &store.exported(def, id));
+            let id = store.created(BodyOrigin::Request, def, &item);
+            let copied = copy.created(BodyOrigin::Row, def, &store.exported(def, id));
             let of_key = key.split(',').next().unwrap_or_default();
             for store in [&mut store, &mut copy] {
-                store.upsert(Origin::Request, def, &format!("{{{of_key},{change}}}"));
+                store.upsert(BodyOrigin::Request, def, &format!("{{{of_key},{change}}}"));
             }
             assert_eq!(store.shown(def, id, shown), copy.shown(def, copied, shown), "{item}");
         }
@@ -365,9 +372,9 @@ mod tests {
         let mut stores = [Store::new(), Store::new()];
         for store in &mut stores {
             let acme = r#"{"name":"Acme","externalId":"a","domains":["acme.example"]}"#;
-            store.created(Origin::Request, &COMPANY, acme);
+            store.created(BodyOrigin::Request, &COMPANY, acme);
             let ada = r#"{"email":"ada@acme.example","companyId":"extid-a"}"#;
-            store.created(Origin::Request, &END_USER, ada);
+            store.created(BodyOrigin::Request, &END_USER, ada);
         }
         stores
     }
@@ -402,18 +409,18 @@ mod tests {
             (&END_USER, r#""externalId":"x","companyId":"extid-a""#.to_owned(), r#""phone":"1""#),
         ] {
             let [mut store, mut copy] = two_stores();
-            let id = store.created(Origin::Request, def, &format!("{{{item}}}"));
+            let id = store.created(BodyOrigin::Request, def, &format!("{{{item}}}"));
             copy.1.now = later;
             let exported = store.exported(def, id);
-            let copied = copy.created(Origin::Row, def, &exported);
+            let copied = copy.created(BodyOrigin::Row, def, &exported);
             check_equal(def, [(&store, id), (&copy, copied)]);
-            let again = copy.upsert(Origin::Row, def, &exported).outcome;
+            let again = copy.upsert(BodyOrigin::Row, def, &exported).outcome;
             assert_eq!(again, UpsertOutcome::Unchanged(copied), "{item}");
             store.1.now = later;
             for store in [&mut store, &mut copy] {
                 let keys = r#""sourceId":"x","externalId":"x","email":"ada@acme.example""#;
                 let keys = if *def == TICKET { keys } else { r#""externalId":"x""# };
-                store.upsert(Origin::Request, def, &format!("{{{keys},{change}}}"));
+                store.upsert(BodyOrigin::Request, def, &format!("{{{keys},{change}}}"));
             }
             check_equal(def, [(&store, id), (&copy, copied)]);
         }
@@ -424,7 +431,7 @@ mod tests {
         let [mut store, _] = two_stores();
         let ada = store.0.find(&END_USER, "email", "ada@acme.example").unwrap().unwrap();
         let eve = r#"{"email":"eve@acme.example","companyId":"extid-a"}"#;
-        let eve = store.created(Origin::Request, &END_USER, eve);
+        let eve = store.created(BodyOrigin::Request, &END_USER, eve);
         let entry = |id: ObjectId| format!(r#"[{{"id":"{id}","name":"N"}}]"#);
         let foreign = entry(ObjectId::parse("65f000000000000000000001").unwrap());
         let by_address = |id: ObjectId| format!(r#"[{{"id":"{id}","name":null}}]"#);
@@ -443,12 +450,12 @@ mod tests {
             let row = format!(
                 r#"{{"sourceId":"{number}","email":"{email}","companyId":"extid-a","endusers":{sent},"__v":0}}"#
             );
-            let id = store.created(Origin::Row, &TICKET, &row);
+            let id = store.created(BodyOrigin::Row, &TICKET, &row);
             assert_eq!(store.shown(&TICKET, id, "endusers"), Some(expect.clone()), "{row}");
-            let again = store.upsert(Origin::Row, &TICKET, &row).outcome;
+            let again = store.upsert(BodyOrigin::Row, &TICKET, &row).outcome;
             assert_eq!(again, UpsertOutcome::Unchanged(id), "{row}");
             let row = row.replace("endusers\":", "title\":\"New\",\"endusers\":");
-            store.upsert(Origin::Row, &TICKET, &row);
+            store.upsert(BodyOrigin::Row, &TICKET, &row);
             assert_eq!(store.shown(&TICKET, id, "endusers"), Some(expect), "{row}");
         }
         // A ticket with an end user of this store keeps them when nobody has the address any more.
@@ -457,21 +464,21 @@ mod tests {
                 r#"{{"sourceId":"kept","email":"{nobody_s}","companyId":"extid-a","endusers":{sent},"__v":0}}"#
             )
         };
-        let id = store.created(Origin::Row, &TICKET, &row(&entry(eve)));
-        store.upsert(Origin::Row, &TICKET, &row(&foreign));
+        let id = store.created(BodyOrigin::Row, &TICKET, &row(&entry(eve)));
+        store.upsert(BodyOrigin::Row, &TICKET, &row(&foreign));
         assert_eq!(store.shown(&TICKET, id, "endusers"), Some(entry(eve)));
     }
 
     #[test]
     fn what_would_be_computed_otherwise_stays_as_it_was() {
         let mut store = Store::new();
-        let company = store.created(Origin::Request, &COMPANY, r#"{"name":"Acme"}"#);
+        let company = store.created(BodyOrigin::Request, &COMPANY, r#"{"name":"Acme"}"#);
         // A month costs a 12th of the rounded price of a year, not a 13th of the value.
         let row = format!(
             r#"{{"companyId":"{company}","_currency":"EUR","fixedPeriod":true,"fromDate":"2026-01-01","toDate":"2027-02-01",
                 "value":130.000006,"arr":120.000006,"__v":0}}"#
         );
-        let license = store.created(Origin::Row, &LICENSE, &row);
+        let license = store.created(BodyOrigin::Row, &LICENSE, &row);
         let shown = ["mrr", "arr", "value"].map(|name| store.shown(&LICENSE, license, name));
         assert_eq!(shown.map(Option::unwrap), ["10.000001", "120.000006", "130.000006"]);
     }

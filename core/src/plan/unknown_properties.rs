@@ -3,7 +3,9 @@
 
 use super::response::response_fields;
 use crate::{
-    schema::{CheckedBody, FieldDef, FieldKind, Handling, LookupError, ReadCtx, ResourceDef},
+    schema::{
+        CheckedBody, FieldDef, FieldKind, LookupError, ReadCtx, ResourceDef, UnknownMemberPolicy,
+    },
     value::{Document, JsonRef, Timestamp, ValidationError, near_name, quoted::quoted},
 };
 
@@ -45,7 +47,7 @@ pub fn ignored_in_responses(
 /// Names unknown members and those in `fixed`, which are not written, or makes each an issue of the body.
 fn handle(def: &ResourceDef, body: &mut CheckedBody, fixed: Vec<String>) -> Vec<String> {
     let mut ignored = std::mem::take(&mut body.ignored);
-    if body.handling == Handling::Strict {
+    if body.handling == UnknownMemberPolicy::Strict {
         let known = def.fields.iter().filter(|field| field.is_sent()).map(|field| field.name);
         body.issues.extend(unknown_properties(&ignored, &known.collect::<Vec<_>>()));
         body.issues.extend(fixed.iter().map(|name| not_written(def, name)));

@@ -11,8 +11,8 @@ use super::{
 use crate::{
     resources::end_user::SUPPRESSED,
     schema::{
-        CheckedBody, Handling, Lookup, LookupError, Origin, ResourceDef, checked_body,
-        index::key_of,
+        BodyOrigin, CheckedBody, Lookup, LookupError, ResourceDef, UnknownMemberPolicy,
+        checked_body, index::key_of,
     },
     value::{
         Document, Json, JsonRef, Malformed, ObjectId, ValidationError, key::MAX_KEY_BYTES,
@@ -83,7 +83,7 @@ pub fn upsert(
     index: usize,
     item: &Item,
     access: UpsertAccess,
-    handling: Handling,
+    handling: UnknownMemberPolicy,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<UpsertedItem, LookupError> {
@@ -95,7 +95,7 @@ pub fn upsert(
         }
     };
     if ctx.origin.is_import() {
-        ctx.origin = Origin::of_row(sent);
+        ctx.origin = BodyOrigin::of_row(sent);
     }
     if (def.drops)(sent) && !ctx.origin.is_record() {
         return Ok(not_stored(UpsertOutcome::Dropped));
@@ -138,7 +138,7 @@ struct MatchedRecord {
 fn find(
     def: &'static ResourceDef,
     sent: &Document,
-    origin: Origin,
+    origin: BodyOrigin,
     lookup: &dyn Lookup,
 ) -> Result<Option<MatchedRecord>, LookupError> {
     let mut keys = Vec::new();
@@ -166,7 +166,7 @@ fn change(
     def: &'static ResourceDef,
     found: MatchedRecord,
     sent: &Document,
-    handling: Handling,
+    handling: UnknownMemberPolicy,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {
@@ -222,7 +222,7 @@ fn locked(def: &ResourceDef, found: &MatchedRecord, patch: &Document) -> Vec<Val
 fn make(
     def: &'static ResourceDef,
     sent: &Document,
-    handling: Handling,
+    handling: UnknownMemberPolicy,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {

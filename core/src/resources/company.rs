@@ -135,10 +135,10 @@ fn date_phase(sent: &mut SentBody<'_>) {
 fn read_status(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
     let licenses = licenses_of(company, ctx)?;
     let zone = settings::time_zone_at_read(ctx)?;
-    let standing = |license| license::standing(license, ctx.now, zone);
-    let standings: Vec<_> = licenses.iter().map(standing).collect();
+    let state_of = |license| license::state_of(license, ctx.now, zone);
+    let states: Vec<_> = licenses.iter().map(state_of).collect();
     let awaits = company_renewal::awaits_successor(&licenses, ctx.now, zone);
-    Ok(Some(Json::string(CompanyStatus::derive(&standings, awaits).name())))
+    Ok(Some(Json::string(CompanyStatus::derive(&states, awaits).name())))
 }
 
 engagement_rows! {

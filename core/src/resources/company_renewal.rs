@@ -9,7 +9,7 @@ use super::{
     license::{self, CURRENCY, FROM_DATE, RENEWAL_DATE},
     license_issues::{
         AMOUNT_TOO_LARGE, CURRENCY_MISSING, RATE_MISSING, SUCCESSOR_MISSING, Successors,
-        is_too_large, listed, no_rate, shown,
+        is_too_large, issue_json, listed, no_rate,
     },
     license_period::end_of,
     license_terms::{is_ongoing, is_renewed},
@@ -98,18 +98,18 @@ pub(super) fn read_issues(
     let mut issues = Vec::new();
     for currency in without_rate(&licenses, &settings, ctx.now, zone) {
         issues.push(match currency.is_empty() {
-            true => shown((CURRENCY_MISSING, MRR.name, NO_CURRENCY)),
-            false => shown((RATE_MISSING, MRR.name, &no_rate(&currency))),
+            true => issue_json((CURRENCY_MISSING, MRR.name, NO_CURRENCY)),
+            false => issue_json((RATE_MISSING, MRR.name, &no_rate(&currency))),
         });
     }
     for field in too_large(company, ctx)? {
-        issues.push(shown((AMOUNT_TOO_LARGE, field, &is_too_large(field))));
+        issues.push(issue_json((AMOUNT_TOO_LARGE, field, &is_too_large(field))));
     }
     let successors = Successors::from_licenses(licenses.iter());
     for license in renewed_alone(&licenses, &successors, zone) {
         let id = license.text(license::ID.name).unwrap_or_default();
         let message = format!("the license `{id}` is `renewed`, but has no successor");
-        issues.push(shown((SUCCESSOR_MISSING, STATUS.name, &message)));
+        issues.push(issue_json((SUCCESSOR_MISSING, STATUS.name, &message)));
     }
     Ok(Some(listed(&issues)))
 }

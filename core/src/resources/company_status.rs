@@ -24,8 +24,8 @@ pub enum CompanyStatus {
 impl CompanyStatus {
     /// The first status that applies, by the states of a company's licenses; and whether one of them is renewed, has
     /// begun and has no successor yet.
-    pub(crate) fn derive(standings: &[LicenseState], awaits_successor: bool) -> Self {
-        let any = |standing| standings.contains(&standing);
+    pub(crate) fn derive(states: &[LicenseState], awaits_successor: bool) -> Self {
+        let any = |state| states.contains(&state);
         let renews = any(LicenseState::Renewed) && any(LicenseState::Ahead);
         if any(LicenseState::Held) || renews || awaits_successor {
             Self::Customer
@@ -79,7 +79,7 @@ pub(crate) struct LicenseTerm {
 }
 
 impl LicenseTerm {
-    pub(crate) fn standing(self) -> LicenseState {
+    pub(crate) fn state(self) -> LicenseState {
         match (self.is_ongoing, self.has_begun, self.has_ended) {
             (true, true, false) => LicenseState::Held,
             (true, _, true) if self.is_fixed => LicenseState::Held,

@@ -222,7 +222,7 @@ fn check_other_emails(user: &Document, issues: &mut Vec<ValidationError>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{schema::Origin, value::Timestamp};
+    use crate::{schema::BodyOrigin, value::Timestamp};
 
     #[test]
     fn a_name_splits_at_its_first_space() {
@@ -244,7 +244,7 @@ mod tests {
             retained: &mut Vec::new(),
             now,
             actor: None,
-            origin: Origin::Request,
+            origin: BodyOrigin::Request,
         });
         patch.to_text()
     }

@@ -380,7 +380,7 @@ fn read_overdue(license: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, L
 }
 
 /// The state of a license at `now`, for the status of its company (R29).
-pub(super) fn standing(license: &Document, now: Timestamp, zone: Zone) -> LicenseState {
+pub(super) fn state_of(license: &Document, now: Timestamp, zone: Zone) -> LicenseState {
     let Some(from) = FROM_DATE.get(license) else {
         return LicenseState::Undated;
     };
@@ -391,7 +391,7 @@ pub(super) fn standing(license: &Document, now: Timestamp, zone: Zone) -> Licens
         has_begun: from <= now,
         has_ended: end_of(license, zone).is_some_and(|end| end <= now),
     };
-    term.standing()
+    term.state()
 }
 
 /// Whether the license counts at `now`: begun, and not ended.

@@ -53,11 +53,11 @@ pub(super) fn inherit_terms(
         (FIXED_PERIOD.name, product::FIXED_PERIOD.name),
         (AUTO_RENEWS.name, product::AUTO_RENEWS.name),
     ] {
-        take(license, own, &product, theirs);
+        inherit(license, own, &product, theirs);
     }
     let is_length = product::LENGTH.get(&product).is_some_and(|length| !length.is_zero());
     if TO_DATE.get(license).is_none() && is_length {
-        take(license, LENGTH.name, &product, product::LENGTH.name);
+        inherit(license, LENGTH.name, &product, product::LENGTH.name);
     }
     inherit_periods(license, &product);
     Ok(())
@@ -69,20 +69,20 @@ fn inherit_price(license: &mut Document, product: &Document) {
     let foreign = CURRENCY.get(license).is_some_and(|currency| {
         product::CURRENCY.get(product).is_some_and(|theirs| theirs != currency)
     });
-    take(license, CURRENCY.name, product, product::CURRENCY.name);
+    inherit(license, CURRENCY.name, product, product::CURRENCY.name);
     if priced || foreign {
         return;
     }
     if product::TYPE.get(product).as_deref() == Some("fee") {
         // A `value` of 0 would be rejected as soon as a caller changes the license.
         if product::VALUE.get(product).is_some_and(|value| value > Decimal::ZERO) {
-            take(license, VALUE.name, product, product::VALUE.name);
+            inherit(license, VALUE.name, product, product::VALUE.name);
         }
     } else {
-        take(license, MRR.name, product, product::MRR.name);
+        inherit(license, MRR.name, product, product::MRR.name);
     }
     if RENEWAL_ARR.get(license).is_none() {
-        take(license, RENEWAL_MRR.name, product, product::RENEWAL_MRR.name);
+        inherit(license, RENEWAL_MRR.name, product, product::RENEWAL_MRR.name);
     }
 }
 
@@ -96,17 +96,17 @@ fn inherit_periods(license: &mut Document, product: &Document) {
         && product::NOTICE_PERIOD.get(product).is_some()
         && product::NOTICE_UNIT.get(product).is_some();
     if renewal && product::RENEWAL_PERIOD.get(product).is_some() {
-        take(license, RENEWAL_PERIOD.name, product, product::RENEWAL_PERIOD.name);
+        inherit(license, RENEWAL_PERIOD.name, product, product::RENEWAL_PERIOD.name);
         license.set(RENEWAL_UNIT.name, Json::string("month"));
     }
     if notice {
-        take(license, NOTICE_PERIOD.name, product, product::NOTICE_PERIOD.name);
-        take(license, NOTICE_UNIT.name, product, product::NOTICE_UNIT.name);
+        inherit(license, NOTICE_PERIOD.name, product, product::NOTICE_PERIOD.name);
+        inherit(license, NOTICE_UNIT.name, product, product::NOTICE_UNIT.name);
     }
 }
 
 /// Takes a product's value where the license has none.
-fn take(license: &mut Document, own: &str, product: &Document, theirs: &str) {
+fn inherit(license: &mut Document, own: &str, product: &Document, theirs: &str) {
     if let (None, Some(value)) = (license.value(own), product.value(theirs)) {
         license.set(own, value.to_json());
     }

@@ -62,7 +62,7 @@ pub(super) const MEMBERS: &[FieldDef] = &[
 ];
 
 /// The issue in a response.
-pub(super) fn shown((code, field, message): LicenseIssue<'_>) -> Json {
+pub(super) fn issue_json((code, field, message): LicenseIssue<'_>) -> Json {
     let mut issue = Document::default();
     for (member, text) in MEMBERS.iter().zip([code, field, message]) {
         issue.set(member.name, Json::string(text));
@@ -80,11 +80,11 @@ pub(super) fn fill_issues(license: &Document, ctx: FillCtx) -> Option<Json> {
     let missing = missing(license, ctx.zone);
     let differing = differing(license, ctx.zone);
     let found = missing.into_iter().chain(differing).filter(|(wrong, _)| *wrong);
-    let mut issues: Vec<Json> = found.map(|(_, issue)| shown(issue)).collect();
+    let mut issues: Vec<Json> = found.map(|(_, issue)| issue_json(issue)).collect();
     issues.extend(
         too_large(license, ctx.zone)
             .into_iter()
-            .map(|field| shown((AMOUNT_TOO_LARGE, field, &is_too_large(field)))),
+            .map(|field| issue_json((AMOUNT_TOO_LARGE, field, &is_too_large(field)))),
     );
     Some(listed(&issues))
 }
@@ -196,7 +196,7 @@ pub(super) fn at_read(
         });
         if successors.is_some_and(|successors| !successors.has(license, zone)) {
             let message = "the license is `renewed`, but has no successor";
-            issues.push(shown((SUCCESSOR_MISSING, RENEWAL_STATUS.name, message)));
+            issues.push(issue_json((SUCCESSOR_MISSING, RENEWAL_STATUS.name, message)));
         }
     }
     let settings = settings::at_read(ctx)?;
@@ -205,7 +205,7 @@ pub(super) fn at_read(
         && let Some(currencies) = Currencies::from_settings(&settings)
         && currencies.rate(&currency, today()).is_none()
     {
-        issues.push(shown((RATE_MISSING, CURRENCY.name, &no_rate(&currency))));
+        issues.push(issue_json((RATE_MISSING, CURRENCY.name, &no_rate(&currency))));
     }
     Ok(Some(listed(&issues)))
 }

@@ -6,10 +6,10 @@
 use std::ops::AddAssign;
 
 use super::{
+    company_mrr::{CompanyMrr, PaymentSteps, ReportWindows, RevaluedMrr, places},
     movement_class::{IntervalSums, MovementTally},
     options::MovementView,
-    overdue::{Overdue, overdue_of},
-    payer::{Payer, PaymentSteps, ReportWindows, RevaluedMrr, places},
+    overdue::{OverdueSums, overdue_of},
     scope::{ReportScope, index},
 };
 
@@ -28,7 +28,7 @@ struct CurrencyAccounts {
     /// Companies with this currency only, and companies with others.
     alone: AccountSeries,
     shared: Option<AccountSeries>,
-    overdue: IntervalSums<Overdue>,
+    overdue: IntervalSums<OverdueSums>,
 }
 
 #[derive(Debug)]
@@ -74,7 +74,7 @@ pub(super) struct MrrSums {
     pub(super) moves: MovementTally,
     /// Change of the amount paid at the start that is due to rates.
     pub(super) fx: i128,
-    pub(super) overdue: Overdue,
+    pub(super) overdue: OverdueSums,
 }
 
 impl Account {
@@ -86,20 +86,20 @@ impl Account {
     pub(super) fn add(
         &mut self,
         scope: &ReportScope<'_>,
-        payer: &Payer<'_>,
+        company: &CompanyMrr<'_>,
         windows: ReportWindows<'_>,
     ) {
-        let is_alone = payer.parts.len() == 1;
-        for (currency, stream) in payer.parts {
+        let is_alone = company.parts.len() == 1;
+        for (currency, stream) in company.parts {
             if let Some(series) = self.series(*currency, is_alone) {
                 series.add(scope, stream, windows);
             }
         }
-        if payer.mixed.is_some() {
-            self.add_mixed(scope, payer, windows);
+        if company.mixed.is_some() {
+            self.add_mixed(scope, company, windows);
         }
-        for license in overdue_of(scope, payer) {
-            let part = Overdue { amount: license.mrr, licenses: 1 };
+        for license in overdue_of(scope, &company.linked) {
+            let part = OverdueSums { amount: license.mrr, licenses: 1 };
             let first = windows.ends.partition_point(|end| *end <= license.end);
             if let Some(Some(sums)) = self.by_currency.get_mut(index(license.currency)) {
                 sums.overdue.add(first, self.windows, part);
@@ -124,15 +124,15 @@ impl Account {
     fn add_mixed(
         &mut self,
         scope: &ReportScope<'_>,
-        payer: &Payer<'_>,
+        company: &CompanyMrr<'_>,
         windows: ReportWindows<'_>,
     ) {
-        let Some(stream) = payer.mixed else { return };
+        let Some(stream) = company.mixed else { return };
         let view = self.view;
         let series =
             self.mixed.get_or_insert_with(|| Box::new(AccountSeries::over(self.windows, view)));
         if scope.is_dated() {
-            let revalued = RevaluedMrr { scope, parts: payer.parts, mixed: stream };
+            let revalued = RevaluedMrr { scope, parts: company.parts, mixed: stream };
             revalued.pairs(windows, |at, tally| series.pairs.add(at, at + 1, tally));
             if let Some(activities) = &mut series.activities {
                 revalued.activities(windows, |at, tally| activities.add(at, at + 1, tally));
@@ -218,7 +218,7 @@ impl Account {
                 row.paid += paid.at(rate);
                 row.moves += moves.at(rate);
                 row.fx += paid.start * (rate - before);
-                row.overdue += Overdue { amount: overdue.amount * rate, ..overdue };
+                row.overdue += OverdueSums { amount: overdue.amount * rate, ..overdue };
             }
         }
         rows

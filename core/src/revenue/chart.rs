@@ -3,6 +3,7 @@
 use super::{
     calendar::{Day, Interval, ReportPeriod},
     cohorts::Cohorts,
+    currency_rows::Series,
     customers::Customers,
     explain::Explanation,
     explained_line::LineExplanation,
@@ -14,14 +15,13 @@ use super::{
     report::Report,
     report_header::ReportHeader,
     retention::Retention,
-    series::Series,
 };
 use crate::value::{Number, ObjectId, Zone};
 
 /// Maximum number of bars in the chart of a ranking.
 const MAX_RANKED: usize = 20;
-/// Maximum number of cohorts in the chart: the latest ones.
-const MAX_COHORTS: usize = 12;
+/// Maximum number of cohorts in the chart, the latest ones: each has a color of its own.
+const MAX_COHORTS: usize = 8;
 
 /// A report as a chart, before it is drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -186,13 +186,24 @@ impl Movements {
         let bars = |name, value: fn(&MovementRow) -> Number| {
             drawn(name, SeriesMark::Bars, rows, |row| Some(value(row)))
         };
-        let movements = vec![
+        let mut movements = vec![
             bars("new", |row| row.new),
             bars("reactivation", |row| row.reactivation),
             bars("expansion", |row| row.expansion),
             bars("churn", |row| negated(row.churn)),
             bars("contraction", |row| negated(row.contraction)),
         ];
+        // Most reports have none of these.
+        let rare = [
+            drawn("entering", SeriesMark::Bars, rows, |row| row.entering),
+            drawn("leaving", SeriesMark::Bars, rows, |row| row.leaving.map(negated)),
+            drawn("fx", SeriesMark::Bars, rows, |row| row.fx),
+            bars("negative", |row| row.negative),
+        ];
+        let has_some = |drawn: &ChartSeries| {
+            drawn.values.iter().flatten().any(|value| !value.as_decimal().is_zero())
+        };
+        movements.extend(rare.into_iter().filter(has_some));
         // Next to the MRR, which is many times larger, nobody could see them.
         let mrr = vec![drawn("MRR", SeriesMark::Line, rows, |row| Some(row.end))];
         let labels = rows.iter().map(|row| row.period.period.clone()).collect();
@@ -231,7 +242,10 @@ impl Cohorts {
     fn chart(&self) -> Chart {
         let (shown, left_out) = shown(self.converted.as_ref(), &self.currencies);
         let (currency, rows) = parts(shown);
-        let rows = rows.get(rows.len().saturating_sub(MAX_COHORTS)..).unwrap_or_default();
+        let all = rows.len();
+        let rows = rows.get(all.saturating_sub(MAX_COHORTS)..).unwrap_or_default();
+        let earlier =
+            (rows.len() < all).then(|| format!("the latest {} of {all} cohorts", rows.len()));
         let series = rows.iter().map(|cohort| {
             let share = |cell: &Option<super::CohortCell>| in_percent(cell.as_ref()?.share?);
             drawn(&cohort.cohort, SeriesMark::Line, &cohort.cells, share)
@@ -241,6 +255,7 @@ impl Cohorts {
             if currency.is_empty() { String::new() } else { format!("percent of {currency}") };
         chart(&self.about, "Share that cohorts keep", &unit, labels, series.collect())
             .with_note(left_out)
+            .with_note(earlier.as_deref())
             .marking(&self.about, self.columns.iter().map(|column| &column.period))
     }
 }

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::{
     calendar::{Day, Interval},
     closing::{Closing, MonthFigures},
+    currency_rows::Series,
     error::ReportError,
     explain::{CompanyMovements, mrr_by_company},
     hex,
@@ -20,7 +21,6 @@ use super::{
     mrr_movements::{MovementRow, Movements},
     options::ReportOptions,
     rates::ExchangeRates,
-    series::Series,
 };
 use crate::value::{ObjectId, Timestamp};
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     calendar::Day,
+    currency_rows::{Series, scopes},
     error::ReportError,
     explain::{CompanyMovements, mrr_by_company},
     hex,
@@ -16,7 +17,6 @@ use super::{
     options::{MovementView, ReportOptions},
     query::{ReportKind, ReportQuery},
     rates::ExchangeRates,
-    series::{Series, scopes},
     table::{TableRow, TextTable},
 };
 use crate::value::{Document, Number, ObjectId, Timestamp, ValidationError};

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use super::{
     account::{Account, MrrSums},
     calendar::{Day, Interval, ReportPeriod},
+    company_mrr::{CompanyMrr, ReportWindows, each_company},
+    currency_rows::{Series, scopes},
     error::ReportError,
     ledger::Ledger,
     money_units::{CONVERTED_SCALE, number_of, ratio},
     options::{MovementView, ReportOptions},
-    payer::{Payer, ReportWindows, each_payer},
     report_header::ReportHeader,
     scope::ReportScope,
-    series::{Series, scopes},
     table::{TableRow, TextTable},
 };
 use crate::value::{Number, Timestamp, number::MONEY_SCALE};
@@ -82,12 +82,12 @@ pub fn cohorts(ledger: &Ledger, options: &ReportOptions) -> Result<Cohorts, Repo
     let scope = ReportScope::new(ledger, options)?;
     let windows = ReportWindows { starts: scope.bounds.starts(), ends: scope.bounds.ends() };
     let mut accounts: BTreeMap<Day, Account> = BTreeMap::new();
-    each_payer(&scope, |payer| {
-        let Some(first) = cohort_of(&scope, payer) else { return };
+    each_company(&scope, |company| {
+        let Some(first) = cohort_of(&scope, company) else { return };
         let account = accounts.entry(first);
         let account =
             account.or_insert_with(|| Account::new(&scope, windows.len(), MovementView::EndPoints));
-        account.add(&scope, payer, windows);
+        account.add(&scope, company, windows);
     });
     let builder = CohortsBuilder { scope: &scope, accounts: &accounts, columns: columns(&scope) };
     let numbers = scope.currencies.iter();
@@ -121,8 +121,8 @@ pub(super) fn check_interval(interval: Interval) -> Result<(), ReportError> {
 }
 
 /// First day of the interval in which a company first pays; none if it does not before the end of the report.
-pub(super) fn cohort_of(scope: &ReportScope<'_>, payer: &Payer<'_>) -> Option<Day> {
-    let first = payer.parts.iter().filter_map(|(_, stream)| stream.first_paid()).min()?;
+pub(super) fn cohort_of(scope: &ReportScope<'_>, company: &CompanyMrr<'_>) -> Option<Day> {
+    let first = company.parts.iter().filter_map(|(_, stream)| stream.first_paid()).min()?;
     let last = scope.bounds.ends().last().filter(|last| first < **last);
     let day = Day::at(Timestamp::from_ms_clamped(first), scope.options.zone);
     last.map(|_| scope.options.interval.start_of(day))

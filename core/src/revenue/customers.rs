@@ -8,13 +8,14 @@ use super::{
     at_stake::{AtStake, CustomerUsage, StakeFacts, Weights},
     calendar::Day,
     capped_list::CappedList,
+    company_mrr::{CompanyMrr, each_company},
     error::ReportError,
     hex,
     ledger::Ledger,
+    license_chain::LinkedCompany,
     money_units::{CONVERTED_SCALE, money, number_of},
     options::ReportOptions,
     overdue::overdue_of,
-    payer::{Payer, each_payer},
     renewals::notice_of,
     report_header::ReportHeader,
     scope::ReportScope,
@@ -121,9 +122,9 @@ pub fn customers(
 ) -> Result<Customers, ReportError> {
     let scope = ReportScope::new(ledger, options)?;
     let mut lines: Vec<(Customer, CustomerUsage)> = Vec::new();
-    each_payer(&scope, |payer| {
-        let usage = usage_of(payer.id);
-        lines.push((Customer::new(&scope, payer, &usage), usage));
+    each_company(&scope, |company| {
+        let usage = usage_of(company.linked.id);
+        lines.push((Customer::new(&scope, company, &usage), usage));
     });
     let is_known = lines.iter().any(|(_, usage)| usage.last_active.is_some());
     let mut rows: Vec<Customer> = lines
@@ -156,11 +157,11 @@ fn excluded_companies(scope: &ReportScope<'_>) -> CappedList<ObjectId> {
 }
 
 impl Customer {
-    fn new(scope: &ReportScope<'_>, payer: &Payer<'_>, usage: &CustomerUsage) -> Self {
+    fn new(scope: &ReportScope<'_>, company: &CompanyMrr<'_>, usage: &CustomerUsage) -> Self {
         let now = scope.options.now.as_ms();
         let just_after = now.saturating_add(1);
         let ledger = scope.ledger;
-        let paid: Vec<(u32, i128)> = payer
+        let paid: Vec<(u32, i128)> = company
             .parts
             .iter()
             .map(|(currency, stream)| (*currency, stream.paid_before(just_after).counted))
@@ -174,18 +175,19 @@ impl Customer {
             })
             .collect();
         currencies.sort_by(|a, b| a.currency.cmp(&b.currency));
-        let active = payer
-            .links
-            .with_ends(payer.licenses)
-            .filter(|(license, end)| license.from <= now && now < *end && scope.counts(license));
+        let active =
+            company.linked.links.with_ends(company.linked.licenses).filter(|(license, end)| {
+                license.from <= now && now < *end && scope.counts(license)
+            });
         let arr: Vec<_> = active.map(|(license, _)| (license.currency, license.arr())).collect();
-        let overdue: Vec<_> =
-            overdue_of(scope, payer).map(|license| (license.currency, license.mrr)).collect();
-        let (next_renewal, notice_deadline, days) = renewal_of(scope, payer);
+        let overdue: Vec<_> = overdue_of(scope, &company.linked)
+            .map(|license| (license.currency, license.mrr))
+            .collect();
+        let (next_renewal, notice_deadline, days) = renewal_of(scope, &company.linked);
         Self {
-            company: payer.id,
+            company: company.linked.id,
             name: None,
-            status: status_of(scope, payer),
+            status: status_of(scope, &company.linked),
             currencies,
             mrr: in_base(scope, &paid),
             arr: in_base(scope, &arr),
@@ -245,15 +247,15 @@ fn in_base(scope: &ReportScope<'_>, amounts: &[(u32, i128)]) -> Option<Number> {
 /// day of notice if that is ahead, and the days to the nearer of both.
 fn renewal_of(
     scope: &ReportScope<'_>,
-    payer: &Payer<'_>,
+    company: &LinkedCompany<'_>,
 ) -> (Option<Day>, Option<Day>, Option<i64>) {
     let zone = scope.options.zone;
     let now = scope.options.now;
     let today = Day::at(now, zone);
     let days_to = |day: Day| day.number() - today.number();
-    let licenses = payer.licenses.iter().enumerate().filter(|(at, license)| {
+    let licenses = company.licenses.iter().enumerate().filter(|(at, license)| {
         let undecided = license.expires() && license.is_ongoing();
-        undecided && scope.counts(license) && payer.links.successor(*at).is_none()
+        undecided && scope.counts(license) && company.links.successor(*at).is_none()
     });
     let renewals = licenses.filter_map(|(_, license)| {
         let end = Day::at(license.end_time()?, zone);

@@ -4,6 +4,8 @@ use super::{
     account::{Account, MrrSums},
     calendar::{Day, ReportPeriod},
     cohorts::{check_interval, cohort_of},
+    company_mrr::{CompanyMrr, ReportWindows, each_company},
+    currency_rows::Series,
     customers::CompanyNameLookup,
     error::ReportError,
     hex,
@@ -12,9 +14,7 @@ use super::{
     mrr_movements::{CompanySegmentLookup, MovementRow, MovementsBuilder},
     options::{MovementView, ReportOptions},
     overdue::overdue_of,
-    payer::{Payer, ReportWindows, each_payer},
     scope::ReportScope,
-    series::Series,
     table::{TableRow, TextTable},
 };
 use crate::value::{
@@ -267,25 +267,25 @@ pub fn explain(
     };
     let mut totals = [0; 2];
     let mut companies: Vec<(i128, CompanyShare)> = Vec::new();
-    each_payer(&scope, |payer| {
+    each_company(&scope, |company| {
         let asked = cell.segment.as_ref().zip(segment_of);
-        if asked.is_some_and(|(asked, segment_of)| segment_of(payer.id) != *asked) {
+        if asked.is_some_and(|(asked, segment_of)| segment_of(company.linked.id) != *asked) {
             return;
         }
         has_segment = true;
         if let Some(cohort) = &cell.cohort {
-            if cohort_of(&scope, payer).is_none_or(|day| options.interval.name(day) != *cohort) {
+            if cohort_of(&scope, company).is_none_or(|day| options.interval.name(day) != *cohort) {
                 return;
             }
             has_cohort = true;
         }
         let amounts = [MovementView::EndPoints, MovementView::Activities]
-            .map(|view| explainer.amount(payer, view));
+            .map(|view| explainer.amount(company, view));
         totals.iter_mut().zip(amounts).for_each(|(total, amount)| *total += amount);
         let [end_points, activities] = amounts;
         let own = if options.view == MovementView::Activities { activities } else { end_points };
         if own != 0 {
-            companies.push((own, explainer.share(payer, own)));
+            companies.push((own, explainer.share(company, own)));
         }
     });
     if !has_segment {
@@ -355,11 +355,11 @@ impl ExplanationBuilder<'_> {
         (start, bounds.ends().last().copied().unwrap_or_default())
     }
 
-    fn amount(&self, payer: &Payer<'_>, view: MovementView) -> i128 {
+    fn amount(&self, company: &CompanyMrr<'_>, view: MovementView) -> i128 {
         let (start, end) = self.window();
         let windows = ReportWindows { starts: &[start], ends: &[end] };
         let mut account = Account::new(self.scope, windows.len(), view);
-        account.add(self.scope, payer, windows);
+        account.add(self.scope, company, windows);
         let sums = match self.number {
             Some(number) => account.in_currency(number),
             None => account.converted(self.scope),
@@ -374,16 +374,16 @@ impl ExplanationBuilder<'_> {
         }
     }
 
-    fn share(&self, payer: &Payer<'_>, amount: i128) -> CompanyShare {
+    fn share(&self, company: &CompanyMrr<'_>, amount: i128) -> CompanyShare {
         let (start, end) = self.window();
         let amount = self.number(amount);
-        let steps = payer.parts.iter().flat_map(|(_, stream)| stream.steps());
+        let steps = company.parts.iter().flat_map(|(_, stream)| stream.steps());
         let mut times: Vec<i64> =
             steps.map(|step| step.at).filter(|at| start <= *at && *at < end).collect();
         times.sort_unstable();
         times.dedup();
         let pays = |before: i64| {
-            let parts = payer.parts.iter();
+            let parts = company.parts.iter();
             self.number(
                 parts
                     .map(|(currency, stream)| {
@@ -397,25 +397,28 @@ impl ExplanationBuilder<'_> {
         amounts.dedup();
         let texts: Vec<String> = amounts.iter().map(ToString::to_string).collect();
         CompanyShare {
-            company: payer.id,
+            company: company.linked.id,
             name: None,
             amount,
             formula: format!("{}: {} {amount}", texts.join(" -> "), self.line.name()),
             pays: amounts,
-            licenses: self.licenses(payer),
+            licenses: self.licenses(company),
         }
     }
 
-    fn licenses(&self, payer: &Payer<'_>) -> Vec<LicenseShare> {
+    fn licenses(&self, company: &CompanyMrr<'_>) -> Vec<LicenseShare> {
         let (start, last) = self.window();
         let day = |time| Day::at(Timestamp::from_ms_clamped(time), self.scope.options.zone);
         let overdue: Vec<ObjectId> =
-            overdue_of(self.scope, payer).map(|license| license.id).collect();
-        let licenses = payer.links.with_ends(payer.licenses).filter(|(license, end)| {
-            let lasts = license.from < last && start <= *end;
-            let is_overdue = self.line == ReportLine::Overdue && overdue.contains(&license.id);
-            (lasts || is_overdue) && self.scope.counts(license) && self.rate(license.currency) != 0
-        });
+            overdue_of(self.scope, &company.linked).map(|license| license.id).collect();
+        let licenses =
+            company.linked.links.with_ends(company.linked.licenses).filter(|(license, end)| {
+                let lasts = license.from < last && start <= *end;
+                let is_overdue = self.line == ReportLine::Overdue && overdue.contains(&license.id);
+                (lasts || is_overdue)
+                    && self.scope.counts(license)
+                    && self.rate(license.currency) != 0
+            });
         let ledger = self.scope.ledger;
         let share = |(license, end): (&super::ledger::License, i64)| LicenseShare {
             license: license.id,
@@ -508,15 +511,15 @@ pub fn mrr_by_company(
     let period = ReportPeriod { period: "span".to_owned(), from: options.from, to: options.to };
     let builder = MovementsBuilder { scope: &scope, periods: vec![period] };
     let mut rows = Vec::new();
-    each_payer(&scope, |payer| {
+    each_company(&scope, |company| {
         let mut account = Account::new(&scope, windows.len(), options.view);
-        account.add(&scope, payer, windows);
+        account.add(&scope, company, windows);
         let currencies = builder.currencies(&account);
         let moves =
             |series: &Series<MovementRow>| series.rows.iter().any(MovementRow::is_something);
         if currencies.iter().any(moves) {
             let converted = builder.converted(&account);
-            rows.push(CompanyMovements { company: payer.id, currencies, converted });
+            rows.push(CompanyMovements { company: company.linked.id, currencies, converted });
         }
     });
     Ok(rows)

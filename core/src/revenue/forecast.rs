@@ -4,15 +4,15 @@ use std::ops::{AddAssign, SubAssign};
 
 use super::{
     calendar::ReportPeriod,
+    currency_rows::{Series, scopes},
     error::ReportError,
     ledger::{Ledger, License, NEVER},
+    license_chain::{LinkedCompany, each_linked},
     money_units::{CONVERTED_SCALE, number_of},
     movement_class::IntervalSums,
     options::ReportOptions,
-    payer::{Payer, each_payer},
     report_header::ReportHeader,
     scope::{ReportScope, index},
-    series::{Series, scopes},
     table::{TableRow, TextTable},
 };
 use crate::value::{Number, Timestamp, number::MONEY_SCALE};
@@ -168,13 +168,13 @@ impl ExpectedSums {
     fn from_scope(scope: &ReportScope<'_>) -> Self {
         let currencies = 0..scope.ledger.currency_count();
         let mut sums = Self(currencies.map(|_| IntervalSums::over(scope.bounds.len())).collect());
-        each_payer(scope, |payer| sums.add(scope, payer));
+        each_linked(scope, |_| true, |company| sums.add(scope, &company));
         sums
     }
 
-    fn add(&mut self, scope: &ReportScope<'_>, payer: &Payer<'_>) {
+    fn add(&mut self, scope: &ReportScope<'_>, company: &LinkedCompany<'_>) {
         let ends = scope.bounds.ends();
-        for (at, (license, end)) in payer.links.with_ends(payer.licenses).enumerate() {
+        for (at, (license, end)) in company.links.with_ends(company.licenses).enumerate() {
             let Some(sums) = self.0.get_mut(index(license.currency)) else { continue };
             if !scope.counts(license) {
                 continue;
@@ -184,7 +184,7 @@ impl ExpectedSums {
             let over =
                 if end == NEVER { ends.len() } else { ends.partition_point(|bound| *bound <= end) };
             sums.add(begins, over, ExpectedMrr { confirmed: license.mrr, scenarios: [0; 3] });
-            if let Some(scenarios) = expected_of(scope, payer, at, license) {
+            if let Some(scenarios) = expected_of(scope, company, at, license) {
                 sums.add(over, ends.len(), ExpectedMrr { confirmed: 0, scenarios });
             }
         }
@@ -209,13 +209,13 @@ impl ExpectedSums {
 /// automatically or is assumed to.
 pub(super) fn expected_of(
     scope: &ReportScope<'_>,
-    payer: &Payer<'_>,
+    company: &LinkedCompany<'_>,
     at: usize,
     license: &License,
 ) -> Option<[i128; 3]> {
     let renews = license.auto_renews || scope.options.assume_renewed;
     let undecided = license.expires() && license.is_ongoing();
-    let is_expected = undecided && renews && payer.links.successor(at).is_none();
+    let is_expected = undecided && renews && company.links.successor(at).is_none();
     is_expected.then(|| license.forecasts())
 }
 

@@ -9,9 +9,9 @@ use super::{
     forecast::{LaterLicenses, expected_of},
     hex,
     ledger::{Ledger, License},
+    license_chain::{LinkedCompany, each_linked},
     money_units::money,
     options::ReportOptions,
-    payer::{Payer, each_payer},
     scope::ReportScope,
     table::TextTable,
 };
@@ -165,24 +165,28 @@ pub fn explain_forecast(
     let counter = LineCounter { scope, in_currency, name: cell.line.name() };
     let counted = cell.line.counted();
     let mut companies = Vec::new();
-    each_payer(scope, |payer| {
-        let licenses = payer.links.with_ends(payer.licenses).enumerate();
-        let licenses = licenses.filter_map(|(at, (license, end))| {
-            let is_confirmed = bound <= end;
-            let counts = scope.counts(license) && license.from < bound;
-            let license = Some(license).filter(|_| counts)?;
-            let monthly = monthly_of(scope, payer, (at, license), is_confirmed, counted)?;
-            Some(share(&counter, license, is_confirmed, monthly))
-        });
-        companies.extend(counter.company(payer.id, licenses));
-    });
+    each_linked(
+        scope,
+        |_| true,
+        |company| {
+            let licenses = company.links.with_ends(company.licenses).enumerate();
+            let licenses = licenses.filter_map(|(at, (license, end))| {
+                let is_confirmed = bound <= end;
+                let counts = scope.counts(license) && license.from < bound;
+                let license = Some(license).filter(|_| counts)?;
+                let monthly = monthly_of(scope, &company, (at, license), is_confirmed, counted)?;
+                Some(share(&counter, license, is_confirmed, monthly))
+            });
+            companies.extend(counter.company(company.id, licenses));
+        },
+    );
     Ok(counter.explanation(cell, companies))
 }
 
 /// Monthly amount of a license just before a bound, and the property that it comes from.
 fn monthly_of(
     scope: &ReportScope<'_>,
-    payer: &Payer<'_>,
+    company: &LinkedCompany<'_>,
     (at, license): (usize, &License),
     is_confirmed: bool,
     counted: ForecastCount,
@@ -190,7 +194,7 @@ fn monthly_of(
     if is_confirmed {
         return counted.confirmed.then_some(("mrr", license.mrr));
     }
-    let (expected, scenario) = (expected_of(scope, payer, at, license)?, counted.scenario?);
+    let (expected, scenario) = (expected_of(scope, company, at, license)?, counted.scenario?);
     Some((*license.forecast_sources().get(scenario)?, *expected.get(scenario)?))
 }
 

@@ -147,6 +147,8 @@ pub enum Reason {
     AmountTooLarge,
     /// The license ends without a fixed period, and is ongoing: it is not up for renewal. In the report of renewals only.
     NoFixedPeriod,
+    /// The license is fixed, ongoing, and has no end: it is never up for renewal. In the report of renewals only.
+    NoEnd,
 }
 
 /// Names as small numbers.

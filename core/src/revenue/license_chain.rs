@@ -13,11 +13,35 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use super::{
     ledger::{License, NEVER},
     options::ReportOptions,
+    scope::ReportScope,
 };
 use crate::{
     resources::{company_status::SUCCESSOR_DAYS, license_line::LicenseLines},
     value::{ObjectId, Timestamp, Zone, time::DAY_MS},
 };
+
+/// A company with its licenses, and which of them follow others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinkedCompany<'l> {
+    pub(super) id: ObjectId,
+    pub(super) licenses: &'l [License],
+    pub(super) links: &'l LicenseLinks,
+}
+
+/// Passes in turn the companies with licenses that are looked for.
+pub(super) fn each_linked(
+    scope: &ReportScope<'_>,
+    is_looked_for: impl Fn(&[License]) -> bool,
+    mut visit: impl FnMut(LinkedCompany<'_>),
+) {
+    let mut links = LicenseLinks::new(scope.options);
+    for (id, licenses) in scope.ledger.companies(scope.options.company) {
+        if is_looked_for(licenses) {
+            links.link(licenses, scope.ledger.excluded_parents(id));
+            visit(LinkedCompany { id, licenses, links: &links });
+        }
+    }
+}
 
 /// Successor of a license without one.
 const NONE: usize = usize::MAX;

@@ -24,6 +24,8 @@ mod chart;
 mod closed_difference;
 mod closing;
 mod cohorts;
+mod company_mrr;
+mod currency_rows;
 mod customers;
 mod customers_query;
 mod error;
@@ -42,7 +44,6 @@ mod options;
 mod overdue;
 mod overlaps;
 mod parameters;
-mod payer;
 mod query;
 mod rates;
 mod renewal_line;
@@ -53,7 +54,6 @@ mod report_header;
 mod retention;
 mod scope;
 mod segments;
-mod series;
 mod status;
 mod table;
 mod usage_chart;
@@ -76,6 +76,7 @@ pub use self::{
         ReopenedMonth, Reopening, days_of_month,
     },
     cohorts::{Cohort, CohortCell, CohortColumn, Cohorts, cohorts},
+    currency_rows::Series,
     customers::{
         CompanyNameLookup, CurrencyAmount, Customer, CustomerUsageLookup, Customers, customers,
     },
@@ -109,7 +110,6 @@ pub use self::{
     retention::{Formulas, Retention, RetentionRow, RetentionSeries, retention},
     scope::{Excluded, MissingRate},
     segments::SegmentBy,
-    series::Series,
     table::TextTable,
     usage_explained::{ExplainedUser, UsageExplanation},
     usage_line::UsageLine,

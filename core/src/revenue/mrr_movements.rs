@@ -10,16 +10,16 @@ use super::{
     calendar::ReportPeriod,
     capped_list::CappedList,
     closed_difference::MonthDifference,
+    company_mrr::{CompanyMrr, ReportWindows, each_company},
+    currency_rows::{Series, scopes},
     error::ReportError,
     ledger::Ledger,
     money_units::{CONVERTED_SCALE, number_of, per},
     options::ReportOptions,
     overdue::{OverdueLicense, overdue_licenses},
     overlaps::{Overlap, overlaps_of},
-    payer::{Payer, ReportWindows, each_payer},
     report_header::ReportHeader,
     scope::ReportScope,
-    series::{Series, scopes},
     table::{TableRow, TextTable},
 };
 use crate::value::{Number, ObjectId, number::MONEY_SCALE};
@@ -146,13 +146,13 @@ pub fn mrr(
         (0..places).map(|_| Account::new(&scope, windows.len(), options.view)).collect();
     let (mut overdue, mut overlaps) = (CappedList::default(), CappedList::default());
     let mut companies = segments.iter().flat_map(|segments| &segments.places);
-    each_payer(&scope, |payer| {
+    each_company(&scope, |company| {
         let place = companies.next().copied().unwrap_or_default();
         if let Some(account) = accounts.get_mut(place) {
-            account.add(&scope, payer, windows);
+            account.add(&scope, company, windows);
         }
-        overdue_licenses(&scope, payer, &mut overdue);
-        overlaps_of(&scope, payer, &mut overlaps);
+        overdue_licenses(&scope, &company.linked, &mut overdue);
+        overlaps_of(&scope, &company.linked, &mut overlaps);
     });
     let mut total = Account::new(&scope, windows.len(), options.view);
     accounts.iter().for_each(|account| total.join(account));
@@ -196,14 +196,14 @@ impl Segments {
         let mut numbers: BTreeMap<Option<String>, usize> = BTreeMap::new();
         let mut found: Vec<(i128, usize)> = Vec::new();
         let mut of_companies = Vec::new();
-        each_payer(scope, |payer| {
+        each_company(scope, |company| {
             let next = numbers.len();
-            let number = *numbers.entry(segment_of(payer.id)).or_insert(next);
+            let number = *numbers.entry(segment_of(company.linked.id)).or_insert(next);
             if number == next {
                 found.push((0, 0));
             }
             if let Some((size, companies)) = found.get_mut(number) {
-                *size += size_of(scope, payer);
+                *size += size_of(scope, company);
                 *companies += 1;
             }
             of_companies.push(number);
@@ -243,16 +243,16 @@ impl Segments {
 }
 
 /// MRR of a company at the end of the report; 1 for a customer where that cannot be converted.
-fn size_of(scope: &ReportScope<'_>, payer: &Payer<'_>) -> i128 {
+fn size_of(scope: &ReportScope<'_>, company: &CompanyMrr<'_>) -> i128 {
     let end = scope.bounds.ends().last().copied().unwrap_or_default();
-    let paid = payer
+    let paid = company
         .parts
         .iter()
         .map(|(currency, stream)| stream.paid_before(end).counted * scope.last_rate(*currency));
     if scope.converts() {
         return paid.sum();
     }
-    payer.parts.iter().any(|(_, stream)| stream.paid_before(end).counted > 0).into()
+    company.parts.iter().any(|(_, stream)| stream.paid_before(end).counted > 0).into()
 }
 
 /// Creates the rows of accounts.

@@ -4,40 +4,40 @@
 use std::ops::{AddAssign, SubAssign};
 
 use super::{
-    calendar::Day, capped_list::CappedList, hex, ledger::License, money_units::money, payer::Payer,
-    scope::ReportScope,
+    calendar::Day, capped_list::CappedList, hex, ledger::License, license_chain::LinkedCompany,
+    money_units::money, scope::ReportScope,
 };
 use crate::value::{Number, ObjectId, Timestamp};
 
 /// The overdue licenses of a company.
 pub(super) fn overdue_of<'p>(
     scope: &'p ReportScope<'_>,
-    payer: &'p Payer<'_>,
+    company: &'p LinkedCompany<'_>,
 ) -> impl Iterator<Item = &'p License> {
     let now = scope.options.now.as_ms();
-    let licenses = payer.licenses.iter().enumerate();
+    let licenses = company.licenses.iter().enumerate();
     licenses.filter_map(move |(at, license)| {
         let is_past = license.expires() && license.is_ongoing() && license.end <= now;
-        let counts = is_past && scope.counts(license) && payer.links.successor(at).is_none();
+        let counts = is_past && scope.counts(license) && company.links.successor(at).is_none();
         counts.then_some(license)
     })
 }
 
 /// Sums of overdue licenses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Overdue {
+pub(super) struct OverdueSums {
     pub(super) amount: i128,
     pub(super) licenses: i64,
 }
 
-impl AddAssign for Overdue {
+impl AddAssign for OverdueSums {
     fn add_assign(&mut self, other: Self) {
         self.amount += other.amount;
         self.licenses += other.licenses;
     }
 }
 
-impl SubAssign for Overdue {
+impl SubAssign for OverdueSums {
     fn sub_assign(&mut self, other: Self) {
         self.amount -= other.amount;
         self.licenses -= other.licenses;
@@ -64,13 +64,13 @@ pub struct OverdueLicense {
 
 pub(super) fn overdue_licenses(
     scope: &ReportScope<'_>,
-    payer: &Payer<'_>,
+    company: &LinkedCompany<'_>,
     list: &mut CappedList<OverdueLicense>,
 ) {
-    for license in overdue_of(scope, payer) {
+    for license in overdue_of(scope, company) {
         list.push(|| OverdueLicense {
             license: license.id,
-            company: payer.id,
+            company: company.id,
             end: Day::at(Timestamp::from_ms_clamped(license.end), scope.options.zone),
             currency: scope.ledger.currency(license.currency).to_owned(),
             mrr: money(license.mrr),

@@ -1,7 +1,8 @@
 //! Licenses that overlap: two of one company, product and currency that last at the same time both count.
 
 use super::{
-    calendar::Day, capped_list::CappedList, hex, ledger::NEVER, payer::Payer, scope::ReportScope,
+    calendar::Day, capped_list::CappedList, hex, ledger::NEVER, license_chain::LinkedCompany,
+    scope::ReportScope,
 };
 use crate::value::{ObjectId, Timestamp};
 
@@ -25,7 +26,7 @@ pub struct Overlap {
 /// report.
 pub(super) fn overlaps_of(
     scope: &ReportScope<'_>,
-    payer: &Payer<'_>,
+    company: &LinkedCompany<'_>,
     list: &mut CappedList<Overlap>,
 ) {
     let (Some(first), Some(last)) = (scope.bounds.starts().first(), scope.bounds.ends().last())
@@ -34,8 +35,8 @@ pub(super) fn overlaps_of(
     };
     let day = |time| Day::at(Timestamp::from_ms_clamped(time), scope.options.zone);
     let mut longest: Option<(usize, i64)> = None;
-    for (at, (license, end)) in payer.links.with_ends(payer.licenses).enumerate() {
-        let other = longest.and_then(|(other, end)| Some((payer.licenses.get(other)?, end)));
+    for (at, (license, end)) in company.links.with_ends(company.licenses).enumerate() {
+        let other = longest.and_then(|(other, end)| Some((company.licenses.get(other)?, end)));
         let other = other.filter(|(other, _)| {
             (other.currency, other.product) == (license.currency, license.product)
         });
@@ -43,7 +44,7 @@ pub(super) fn overlaps_of(
             let to = other_end.min(end);
             if license.from < to && license.from < *last && to > *first && scope.counts(license) {
                 list.push(|| Overlap {
-                    company: payer.id,
+                    company: company.id,
                     licenses: vec![other.id, license.id],
                     from: day(license.from),
                     to: (to != NEVER).then(|| day(to)),

@@ -1,23 +1,24 @@
 //! Outcomes of the fixed licenses that are due in a period: renewed, lost, overdue, or open.
 //!
-//! A license that ends without a fixed period is not up for renewal (R23): the ongoing ones are listed as excluded.
+//! A license that ends without a fixed period is not up for renewal (R23), nor is a fixed one without an end: the ongoing
+//! ones are listed as excluded.
 //!
 //! `base = renewed + downgrade + churned + overdue + open`; upgrades come on top. Every rate is given twice: as a share
 //! of the base, and of the decided part, which is the base without overdue and open.
 
 use super::{
     calendar::{Day, ReportPeriod},
+    currency_rows::{Series, scopes},
     error::ReportError,
-    ledger::{Ledger, License, Reason},
+    ledger::{Ledger, License, NEVER, Reason},
+    license_chain::{LinkedCompany, each_linked},
     license_facts::RenewalStatus,
     money_units::{CONVERTED_SCALE, number_of, ratio},
     options::ReportOptions,
-    payer::{Payer, each_payer},
     renewal_line::{RenewalLine, RenewalLines},
     renewals_explained::RenewalsLine,
     report_header::ReportHeader,
     scope::{Excluded, ReportScope, index},
-    series::{Series, scopes},
     table::{TableRow, TextTable},
 };
 use crate::value::{Number, ObjectId, Timestamp, number::MONEY_SCALE};
@@ -165,13 +166,15 @@ pub fn renewals(
     let most: usize = companies.map(|(_, licenses)| licenses.len()).sum();
     // With the room for all, no line moves; what stays empty takes no memory.
     let mut lines: Vec<RenewalLine> = Vec::with_capacity(most);
-    let mut not_fixed: Vec<ObjectId> = Vec::new();
+    let (mut not_fixed, mut endless): (Vec<ObjectId>, Vec<ObjectId>) = Default::default();
     let mut ending: Vec<EndingLicense> = Vec::new();
-    each_payer(&scope, |payer| {
+    let is_listed = |license: &License| {
+        interval_of(&scope, license, by).is_some() || reason_of(&scope, license, by).is_some()
+    };
+    let has_one = |licenses: &[License]| licenses.iter().any(is_listed);
+    each_linked(&scope, has_one, |company| {
         ending.clear();
-        ending.extend(
-            (0..payer.licenses.len()).filter_map(|at| EndingLicense::find(&scope, payer, at, by)),
-        );
+        ending.extend(EndingLicense::all(&scope, &company, by));
         // A stable sort: within an interval, each currency's licenses stay next to each other.
         ending.sort_by_key(|ending| ending.interval);
         for licenses in ending.chunk_by(|a, b| a.interval == b.interval) {
@@ -185,13 +188,19 @@ pub fn renewals(
                 }
             }
         }
-        lines.extend(ending.iter().filter_map(|ending| ending.line(&scope, payer)));
-        if by == RenewalsBy::End {
-            not_fixed.extend(without_fixed_period(&scope, payer));
+        lines.extend(ending.iter().filter_map(|ending| ending.line(&scope, &company)));
+        for (at, license) in company.licenses.iter().enumerate() {
+            match reason_of(&scope, license, by) {
+                _ if company.links.successor(at).is_some() => {}
+                Some(Reason::NoFixedPeriod) => not_fixed.push(license.id),
+                Some(Reason::NoEnd) => endless.push(license.id),
+                _ => {}
+            }
         }
     });
     let mut about = ReportHeader::from_scope(&scope);
     about.excluded.extend(Excluded::of(Reason::NoFixedPeriod, not_fixed));
+    about.excluded.extend(Excluded::of(Reason::NoEnd, endless));
     let periods = scope.bounds.periods();
     let currencies = scope.currencies.iter().filter_map(|number| {
         let currency = ledger.currency(*number).to_owned();
@@ -231,24 +240,18 @@ pub(super) struct DueAmounts {
 }
 
 impl EndingLicense {
-    pub(super) fn find(
-        scope: &ReportScope<'_>,
-        payer: &Payer<'_>,
-        at: usize,
+    /// The licenses of a company that belong to an interval.
+    pub(super) fn all<'a>(
+        scope: &'a ReportScope<'_>,
+        company: &'a LinkedCompany<'_>,
         by: RenewalsBy,
-    ) -> Option<Self> {
-        let license = payer.licenses.get(at)?;
-        if !license.expires() || license.mrr < 0 || !scope.counts(license) {
-            return None;
-        }
-        let time = match by {
-            RenewalsBy::End => license.end,
-            RenewalsBy::Notice => notice_of(scope, license)?.begin(scope.options.zone)?.as_ms(),
-        };
-        let interval = interval_at(scope, time)?;
-        let (outcome, renewed, renewed_currency) = outcome_of(scope, payer, at, license);
-        let (currency, mrr) = (license.currency, license.mrr);
-        Some(Self { at, interval, currency, mrr, outcome, renewed, renewed_currency })
+    ) -> impl Iterator<Item = Self> + 'a {
+        company.licenses.iter().enumerate().filter_map(move |(at, license)| {
+            let interval = interval_of(scope, license, by)?;
+            let (outcome, renewed, renewed_currency) = outcome_of(scope, company, at, license);
+            let (currency, mrr) = (license.currency, license.mrr);
+            Some(Self { at, interval, currency, mrr, outcome, renewed, renewed_currency })
+        })
     }
 
     /// Share of the license in its currency.
@@ -264,13 +267,17 @@ impl EndingLicense {
         DueAmounts { mrr: self.mrr * rate(self.currency), renewed, outcome: self.outcome }
     }
 
-    pub(super) fn line(&self, scope: &ReportScope<'_>, payer: &Payer<'_>) -> Option<RenewalLine> {
-        let license = payer.licenses.get(self.at)?;
-        let successor = payer.links.successor(self.at).and_then(|at| payer.licenses.get(at));
+    pub(super) fn line(
+        &self,
+        scope: &ReportScope<'_>,
+        company: &LinkedCompany<'_>,
+    ) -> Option<RenewalLine> {
+        let license = company.licenses.get(self.at)?;
+        let successor = company.links.successor(self.at).and_then(|at| company.licenses.get(at));
         let renewed = self.outcome == RenewalOutcome::Renewed;
         Some(RenewalLine {
             license: license.id,
-            company: payer.id,
+            company: company.id,
             product: scope.ledger.shared_product(license.product),
             currency: scope.ledger.shared_currency(license.currency),
             end: Day::at(Timestamp::from_ms_clamped(license.end), scope.options.zone),
@@ -291,21 +298,33 @@ fn interval_at(scope: &ReportScope<'_>, time: i64) -> Option<usize> {
     Some(interval)
 }
 
-/// Licenses of a company that end in the report without a fixed period, and of which nobody has said what follows.
-fn without_fixed_period(
-    scope: &ReportScope<'_>,
-    payer: &Payer<'_>,
-) -> impl Iterator<Item = ObjectId> {
-    let is_undecided = |(at, license): &(usize, &License)| {
-        !license.fixed
-            && license.is_ongoing()
-            && license.mrr >= 0
-            && scope.counts(license)
-            && interval_at(scope, license.end).is_some()
-            && payer.links.successor(*at).is_none()
+/// Number of the interval that a license belongs to; none if it is not up for renewal in the report.
+fn interval_of(scope: &ReportScope<'_>, license: &License, by: RenewalsBy) -> Option<usize> {
+    if !license.expires() || license.mrr < 0 || !scope.counts(license) {
+        return None;
+    }
+    let time = match by {
+        RenewalsBy::End => license.end,
+        RenewalsBy::Notice => notice_of(scope, license)?.begin(scope.options.zone)?.as_ms(),
     };
-    let undecided = payer.licenses.iter().enumerate().filter(is_undecided);
-    undecided.map(|(_, license)| license.id)
+    interval_at(scope, time)
+}
+
+/// Why a license is not up for renewal, if nobody has said what follows it: it ends in the report without a fixed
+/// period, or is fixed and has no end.
+fn reason_of(scope: &ReportScope<'_>, license: &License, by: RenewalsBy) -> Option<Reason> {
+    let is_undecided = license.is_ongoing() && license.mrr >= 0 && scope.counts(license);
+    if by != RenewalsBy::End || !is_undecided {
+        return None;
+    }
+    match (license.fixed, license.end == NEVER) {
+        (false, false) => interval_at(scope, license.end).map(|_| Reason::NoFixedPeriod),
+        (true, true) => {
+            let has_begun = scope.bounds.ends().last().is_some_and(|end| license.from < *end);
+            has_begun.then_some(Reason::NoEnd)
+        }
+        _ => None,
+    }
 }
 
 /// The last day on which a license that renews automatically can be cancelled.
@@ -318,12 +337,12 @@ pub(super) fn notice_of(scope: &ReportScope<'_>, license: &License) -> Option<Da
 /// Outcome of a license, the first that applies: a successor, lost, renewed without one, past, ahead.
 fn outcome_of(
     scope: &ReportScope<'_>,
-    payer: &Payer<'_>,
+    company: &LinkedCompany<'_>,
     at: usize,
     license: &License,
 ) -> (RenewalOutcome, i128, u32) {
     let own = license.currency;
-    let successor = payer.links.successor(at).and_then(|at| payer.licenses.get(at));
+    let successor = company.links.successor(at).and_then(|at| company.licenses.get(at));
     match (successor, license.status) {
         (Some(next), _) => (RenewalOutcome::Renewed, next.mrr.max(0), next.currency),
         (None, RenewalStatus::Lost) => (RenewalOutcome::Churned, 0, own),

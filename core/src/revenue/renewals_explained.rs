@@ -5,8 +5,8 @@ use super::{
     explain::{line_of, name_of, narrowed},
     explained_line::{LineCell, LineCounter, LineExplanation},
     ledger::Ledger,
+    license_chain::each_linked,
     options::ReportOptions,
-    payer::each_payer,
     renewal_line::RenewalLine,
     renewals::{EndingLicense, RenewalSums, RenewalsBy},
     scope::ReportScope,
@@ -95,37 +95,40 @@ pub fn explain_renewals(
     let in_currency = scope.asked_currency(cell.currency.as_deref())?;
     let counter = LineCounter { scope: &scope, in_currency, name: cell.line.name() };
     let mut companies = Vec::new();
-    each_payer(&scope, |payer| {
-        let ending = (0..payer.licenses.len()).filter_map(|at| {
-            let ending = EndingLicense::find(&scope, payer, at, by)?;
-            let due = match in_currency {
-                Some(number) if number != ending.currency => return None,
-                Some(_) => ending.in_own_currency(&scope),
-                None => ending.converted(|currency| counter.rate(currency)),
-            };
-            let mut sums = RenewalSums::default();
-            sums.add(due);
-            let units = sums.amount(cell.line);
-            let renewal = ending.line(&scope, payer)?;
-            let follows = matches!(
-                cell.line,
-                RenewalsLine::Renewed | RenewalsLine::Upgrade | RenewalsLine::Downgrade
-            );
-            let mrr = counter.number(due.mrr);
-            let term = match due.renewed.map(|units| counter.number(units)) {
-                Some(renewed) if follows => format!("{mrr} -> {renewed}"),
-                None if follows => format!("{mrr} -> {}", renewal.renewed_as_agreed()),
-                _ => mrr.to_string(),
-            };
-            let share = RenewalShare {
-                renewal,
-                rate: counter.shown_rate(ending.currency),
-                amount: counter.number(units),
-            };
-            Some((units, term, share))
-        });
-        companies.extend(counter.company(payer.id, ending));
-    });
+    each_linked(
+        &scope,
+        |_| true,
+        |company| {
+            let ending = EndingLicense::all(&scope, &company, by).filter_map(|ending| {
+                let due = match in_currency {
+                    Some(number) if number != ending.currency => return None,
+                    Some(_) => ending.in_own_currency(&scope),
+                    None => ending.converted(|currency| counter.rate(currency)),
+                };
+                let mut sums = RenewalSums::default();
+                sums.add(due);
+                let units = sums.amount(cell.line);
+                let renewal = ending.line(&scope, &company)?;
+                let follows = matches!(
+                    cell.line,
+                    RenewalsLine::Renewed | RenewalsLine::Upgrade | RenewalsLine::Downgrade
+                );
+                let mrr = counter.number(due.mrr);
+                let term = match due.renewed.map(|units| counter.number(units)) {
+                    Some(renewed) if follows => format!("{mrr} -> {renewed}"),
+                    None if follows => format!("{mrr} -> {}", renewal.renewed_as_agreed()),
+                    _ => mrr.to_string(),
+                };
+                let share = RenewalShare {
+                    renewal,
+                    rate: counter.shown_rate(ending.currency),
+                    amount: counter.number(units),
+                };
+                Some((units, term, share))
+            });
+            companies.extend(counter.company(company.id, ending));
+        },
+    );
     Ok(counter.explanation(cell, companies))
 }
 

@@ -4,14 +4,14 @@
 use super::{
     account::{Account, MrrSums},
     calendar::ReportPeriod,
+    company_mrr::{ReportWindows, each_company},
+    currency_rows::scopes,
     error::ReportError,
     ledger::Ledger,
     money_units::{CONVERTED_SCALE, number_of, ratio},
     options::ReportOptions,
-    payer::{ReportWindows, each_payer},
     report_header::ReportHeader,
     scope::ReportScope,
-    series::scopes,
     table::{TableRow, TextTable},
 };
 use crate::value::{Number, number::MONEY_SCALE};
@@ -115,8 +115,8 @@ pub fn retention(ledger: &Ledger, options: &ReportOptions) -> Result<Retention, 
         .into_iter()
         .map(|windows| (Account::new(&scope, windows.len(), options.view), windows))
         .collect();
-    each_payer(&scope, |payer| {
-        accounts.iter_mut().for_each(|(account, windows)| account.add(&scope, payer, *windows));
+    each_company(&scope, |company| {
+        accounts.iter_mut().for_each(|(account, windows)| account.add(&scope, company, *windows));
     });
     let periods = scope.bounds.periods();
     let trailing = periods.iter().zip(year_days);

@@ -1,15 +1,17 @@
 //! The status of a company by the licenses of a report.
 
-use super::{ledger::License, license_facts::RenewalStatus, payer::Payer, scope::ReportScope};
+use super::{
+    ledger::License, license_chain::LinkedCompany, license_facts::RenewalStatus, scope::ReportScope,
+};
 use crate::{
     resources::company_status::{CompanyStatus, LicenseTerm, SUCCESSOR_DAYS},
     value::time::DAY_MS,
 };
 
 /// Status of the company as its record has it, but for licenses that no report counts.
-pub(super) fn status_of(scope: &ReportScope<'_>, payer: &Payer<'_>) -> CompanyStatus {
+pub(super) fn status_of(scope: &ReportScope<'_>, company: &LinkedCompany<'_>) -> CompanyStatus {
     let now = scope.options.now.as_ms();
-    let licenses = payer.licenses;
+    let licenses = company.licenses;
     let is_renewed = |license: &License| license.status == RenewalStatus::Renewed;
     let term = |license: &License| LicenseTerm {
         is_ongoing: license.is_ongoing(),
@@ -18,19 +20,19 @@ pub(super) fn status_of(scope: &ReportScope<'_>, payer: &Payer<'_>) -> CompanySt
         has_begun: license.from <= now,
         has_ended: license.end <= now,
     };
-    let standings: Vec<_> = licenses.iter().map(|license| term(license).standing()).collect();
+    let states: Vec<_> = licenses.iter().map(|license| term(license).state()).collect();
     let awaits = |(at, license): (usize, &License)| {
-        is_renewed(license) && license.from <= now && !has_successor(payer, at, license)
+        is_renewed(license) && license.from <= now && !has_successor(company, at, license)
     };
-    CompanyStatus::derive(&standings, licenses.iter().enumerate().any(awaits))
+    CompanyStatus::derive(&states, licenses.iter().enumerate().any(awaits))
 }
 
 /// Whether a later license of the same line follows another, or one of the same product that begins near its end.
-fn has_successor(payer: &Payer<'_>, at: usize, license: &License) -> bool {
+fn has_successor(company: &LinkedCompany<'_>, at: usize, license: &License) -> bool {
     let near = SUCCESSOR_DAYS * DAY_MS;
-    payer.licenses.iter().enumerate().any(|(next, other)| {
+    company.licenses.iter().enumerate().any(|(next, other)| {
         let apart = other.from.saturating_sub(license.end).saturating_abs();
         let is_near = other.product == license.product && apart <= near;
-        other.from > license.from && (is_near || payer.links.are_of_a_line(at, next))
+        other.from > license.from && (is_near || company.links.are_of_a_line(at, next))
     })
 }

@@ -19,7 +19,7 @@ pub struct CheckedBody {
     /// Values of read-only members that the response has and the record has not, such as the name of the tenant.
     pub shown: Document,
     /// Handling of `ignored` and `fixed`.
-    pub handling: Handling,
+    pub handling: UnknownMemberPolicy,
     /// Issues of the members. A body with issues is rejected when it is planned, with all that is found then (R11).
     pub issues: Vec<ValidationError>,
 }
@@ -33,7 +33,7 @@ impl CheckedBody {
             ignored: Vec::new(),
             fixed: Document::default(),
             shown: Document::default(),
-            handling: Handling::Lenient,
+            handling: UnknownMemberPolicy::Lenient,
             issues: Vec::new(),
         }
     }
@@ -57,9 +57,9 @@ impl CheckedBody {
     }
 }
 
-/// Handling of members that are not stored.
+/// What becomes of members that are not stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Handling {
+pub enum UnknownMemberPolicy {
     /// Unknown properties are left out, and named in the response.
     #[default]
     Lenient,

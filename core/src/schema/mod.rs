@@ -36,13 +36,15 @@ mod unknown_parameters;
 
 #[doc(inline)]
 pub use self::{
-    checked_body::{CheckedBody, Handling},
+    checked_body::{CheckedBody, UnknownMemberPolicy},
     field::{
         ComputedOnRead, CurrencyOf, Field, FieldDef, FieldKind, Fill, OnMissing, ReferenceDef,
     },
     index::IndexEntry,
     lookup::{FillCtx, Lookup, LookupError, ReadCtx},
-    resource::{CompletionContext, ListLimits, Origin, ResourceDef, SentBody, SideRecord, VERSION},
+    resource::{
+        BodyOrigin, CompletionContext, ListLimits, ResourceDef, SentBody, SideRecord, VERSION,
+    },
 };
 #[cfg(feature = "records")]
 #[doc(inline)]

@@ -70,7 +70,7 @@ pub const VERSION: &str = "__v";
 
 /// Origin of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Origin {
+pub enum BodyOrigin {
     /// A request for one record, or an item of a bulk upsert.
     #[default]
     Request,
@@ -80,7 +80,7 @@ pub enum Origin {
     Record,
 }
 
-impl Origin {
+impl BodyOrigin {
     /// Origin of a row.
     pub fn of_row(row: &Document) -> Self {
         if row.value(VERSION).is_some() { Self::Record } else { Self::Row }
@@ -114,7 +114,7 @@ pub struct SentBody<'a> {
     /// The user that the caller acts as.
     pub actor: Option<&'a str>,
     /// Origin of the body.
-    pub origin: Origin,
+    pub origin: BodyOrigin,
 }
 
 impl SentBody<'_> {
@@ -171,7 +171,7 @@ pub struct CompletionContext<'a> {
     /// Body as sent, prepared.
     pub sent: &'a Document,
     /// Origin of the body.
-    pub origin: Origin,
+    pub origin: BodyOrigin,
     /// Other records of the tenant.
     pub lookup: &'a dyn Lookup,
     /// The time of the command.
@@ -234,12 +234,12 @@ impl ResourceDef {
 
     /// Properties that select a record, the first that finds one: for a bulk upsert those of the contract (R20), for an
     /// import all unique ones (D10).
-    pub fn keys_of(&self, origin: Origin) -> impl Iterator<Item = &'static str> {
+    pub fn keys_of(&self, origin: BodyOrigin) -> impl Iterator<Item = &'static str> {
         let is_unique =
             |name: &str| self.field(name).is_some_and(|field| field.unique && field.is_sent());
         KEYS.into_iter().filter(move |name| match origin {
-            Origin::Request => self.keys.contains(name),
-            Origin::Row | Origin::Record => *name == "_id" || is_unique(name),
+            BodyOrigin::Request => self.keys.contains(name),
+            BodyOrigin::Row | BodyOrigin::Record => *name == "_id" || is_unique(name),
         })
     }
 

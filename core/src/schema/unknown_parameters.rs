@@ -1,7 +1,7 @@
 //! Parameters that a call does not have: unknown ones with the nearest known name (R49), repeated ones, and those of a
 //! call without parameters (R6).
 
-use super::checked_body::Handling;
+use super::checked_body::UnknownMemberPolicy;
 use crate::value::{ValidationError, nearest, quoted::quoted};
 
 /// Code of an unknown parameter.
@@ -43,12 +43,12 @@ pub fn sent_twice(name: &str) -> ValidationError {
 /// The names in the query of a call that has no parameters, for the header (R6).
 ///
 /// ```
-/// use svctrack_core::schema::{Handling, unread_query};
+/// use svctrack_core::schema::{UnknownMemberPolicy, unread_query};
 /// let query = |name: &str, value: &str| [(name.to_owned(), value.to_owned())];
-/// let read = unread_query(&query("colour", "red"), true, Handling::Lenient);
+/// let read = unread_query(&query("colour", "red"), true, UnknownMemberPolicy::Lenient);
 /// assert_eq!(read.unwrap(), ["colour"]);
-/// assert!(unread_query(&query("colour", "red"), true, Handling::Strict).is_err());
-/// assert!(unread_query(&query("dry_run", "1"), true, Handling::Lenient).is_err());
+/// assert!(unread_query(&query("colour", "red"), true, UnknownMemberPolicy::Strict).is_err());
+/// assert!(unread_query(&query("dry_run", "1"), true, UnknownMemberPolicy::Lenient).is_err());
 /// ```
 ///
 /// # Errors
@@ -57,14 +57,16 @@ pub fn sent_twice(name: &str) -> ValidationError {
 pub fn unread_query(
     pairs: &[(String, String)],
     is_write: bool,
-    handling: Handling,
+    handling: UnknownMemberPolicy,
 ) -> Result<Vec<String>, Vec<ValidationError>> {
     let is_dry_run = |(name, value): &(String, String)| {
         is_write && value != "false" && nearest(name, [DRY_RUN]).is_some()
     };
     let issue = |pair: &(String, String)| match is_dry_run(pair) {
         true => Some(no_dry_run(&pair.0)),
-        false if handling == Handling::Strict => Some(UnknownParameter::among(&pair.0, []).issue()),
+        false if handling == UnknownMemberPolicy::Strict => {
+            Some(UnknownParameter::among(&pair.0, []).issue())
+        }
         false => None,
     };
     let issues: Vec<ValidationError> = pairs.iter().filter_map(issue).collect();
@@ -95,9 +97,12 @@ mod tests {
             ("colour", "true", true, true),
         ] {
             let query = [(name.to_owned(), value.to_owned())];
-            let read = unread_query(&query, is_write, Handling::Lenient);
+            let read = unread_query(&query, is_write, UnknownMemberPolicy::Lenient);
             assert_eq!(read.is_ok(), is_read, "{name}={value}");
-            assert!(unread_query(&query, is_write, Handling::Strict).is_err(), "{name}={value}");
+            assert!(
+                unread_query(&query, is_write, UnknownMemberPolicy::Strict).is_err(),
+                "{name}={value}"
+            );
         }
     }
 }

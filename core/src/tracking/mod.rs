@@ -7,7 +7,7 @@
   members that are not known. [`event`] has the event and its checks, [`script`] the rules of the browser script.
 - Processing: [`intake`] finds the user and the company and plans what is stored; an event whose user or company is
   unknown is parked. [`group`] does the same for a company.
-- Reading back: [`activity`] and [`list_fields`] for lists of activities, [`integration_issues`] for the report."
+- Reading back: [`activity`], [`activity_query`] and [`list_fields`] for lists of activities, [`integration_issues`] for the report."
 )]
 //!
 //! Invariant: an event is stored, parked or named in the report; none is dropped silently. [`event`] and [`script`] are
@@ -19,6 +19,7 @@ pub mod script;
 
 #[cfg(feature = "records")]
 pub mod activity;
+pub mod activity_query;
 #[cfg(feature = "records")]
 pub mod bulk;
 #[cfg(feature = "records")]

@@ -8,10 +8,10 @@ use svctrack_core::{
         company::COMPANY,
         end_user::{self, END_USER},
     },
-    schema::{Handling, Lookup as _, list::selected},
+    schema::{Lookup as _, UnknownMemberPolicy, list::selected},
     tracking::{
-        Event, Unreadable,
-        activity::{self, ActivityOrder, ActivityQuery},
+        Event, Unreadable, activity,
+        activity_query::{ActivityOrder, ActivityQuery},
         bulk, group,
         intake::{self, ReceivedEvent, TrackingSettings, wait_for_entry},
         integration_issues::{self, IntegrationIssueQuery, ReportEntry},
@@ -110,7 +110,7 @@ impl World {
                 let context = context.and_then(|context| context.to_document());
                 let context = context.unwrap_or_default();
                 let unread = pipeline::unread_of_envelope(&envelope);
-                if handling(step) == Handling::Strict && !unread.is_empty() {
+                if handling(step) == UnknownMemberPolicy::Strict && !unread.is_empty() {
                     return Err(ErrorResponse(
                         422,
                         unknown_members::rejected(Route::Pipeline, &unread),
@@ -140,7 +140,7 @@ impl World {
         let mut call = Call::on_route(route);
         match read {
             ReadCall::Taken(taken) => {
-                if handling(step) == Handling::Strict && !taken.unread.is_empty() {
+                if handling(step) == UnknownMemberPolicy::Strict && !taken.unread.is_empty() {
                     return Err(ErrorResponse(
                         422,
                         unknown_members::rejected(route, &taken.unread),
@@ -182,7 +182,7 @@ impl World {
         let mut call = Call::on_route(route);
         let read = |row| match read(row)? {
             ReadCall::Taken(taken)
-                if handling(step) == Handling::Strict && !taken.unread.is_empty() =>
+                if handling(step) == UnknownMemberPolicy::Strict && !taken.unread.is_empty() =>
             {
                 Err(Unreadable::Invalid(unknown_members::rejected(route, &taken.unread)))
             }

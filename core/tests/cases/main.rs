@@ -28,8 +28,8 @@ use svctrack_core::{
         ticket::TICKET,
     },
     schema::{
-        CheckedBody, FieldDef, Handling, ListQuery, Lookup as _, Origin, ReadCtx, ReadQuery,
-        ResourceDef, UnknownParameter, checked_body,
+        BodyOrigin, CheckedBody, FieldDef, ListQuery, Lookup as _, ReadCtx, ReadQuery, ResourceDef,
+        UnknownMemberPolicy, UnknownParameter, checked_body,
     },
     tracking::{
         intake::{releases_parked_events, wait_for_creation},
@@ -313,7 +313,7 @@ impl World {
         let access = UpsertAccess { create: true, update: true };
         let [mut created, mut updated, mut unchanged] = [0; 3];
         let mut refusals = Vec::new();
-        self.ctx.origin = Origin::Row;
+        self.ctx.origin = BodyOrigin::Row;
         for (line, text) in (1..).zip(step.body().lines()) {
             let item = Document::parse(text.as_bytes());
             let (store, ctx) = (&self.store, &mut self.ctx);
@@ -332,7 +332,7 @@ impl World {
                 UpsertOutcome::Dropped => panic!("{:?}", upserted.outcome),
             }
         }
-        self.ctx.origin = Origin::Request;
+        self.ctx.origin = BodyOrigin::Request;
         let counts = json!({ "created": created, "updated": updated, "unchanged": unchanged, "refused": refusals.len(), "refusals": refusals });
         Ok(done(counts.to_string()))
     }
@@ -391,10 +391,10 @@ impl World {
     }
 }
 
-fn handling(step: &Step) -> Handling {
+fn handling(step: &Step) -> UnknownMemberPolicy {
     match step.headers().contains(&("prefer", "handling=strict")) {
-        true => Handling::Strict,
-        false => Handling::Lenient,
+        true => UnknownMemberPolicy::Strict,
+        false => UnknownMemberPolicy::Lenient,
     }
 }
 

@@ -35,7 +35,7 @@ use svctrack_core::{
         product::PRODUCT,
         settings::{SETTINGS, SETTINGS_ID},
     },
-    schema::{Handling, Lookup as _, ReadCtx, ResourceDef, checked_body},
+    schema::{Lookup as _, ReadCtx, ResourceDef, UnknownMemberPolicy, checked_body},
     value::{Document, IdSequence, ObjectId, Timestamp},
 };
 
@@ -158,9 +158,16 @@ impl Tenant {
         let mut ctx = self.ctx(now);
         let access = UpsertAccess { create: true, update: true };
         let item = Ok(document(body));
-        let done =
-            upsert::upsert(&LICENSE, 0, &item, access, Handling::Lenient, &self.store, &mut ctx)
-                .unwrap();
+        let done = upsert::upsert(
+            &LICENSE,
+            0,
+            &item,
+            access,
+            UnknownMemberPolicy::Lenient,
+            &self.store,
+            &mut ctx,
+        )
+        .unwrap();
         self.ids = ctx.ids;
         self.store.apply(&done.changes);
         match done.outcome {

@@ -9,7 +9,7 @@ use svctrack_core::{
         upsert::{self, UpsertAccess, UpsertOutcome},
     },
     resources::license::LICENSE,
-    schema::{Handling, Origin, ReadCtx, checked_body},
+    schema::{BodyOrigin, ReadCtx, UnknownMemberPolicy, checked_body},
     value::{Document, IdSequence, Json, ObjectId, Timestamp},
 };
 
@@ -143,10 +143,17 @@ impl Tenant {
 
     fn import(&mut self, row: Document, now: i64) -> UpsertOutcome {
         let mut ctx = self.ctx(now);
-        ctx.origin = Origin::Row;
+        ctx.origin = BodyOrigin::Row;
         let access = UpsertAccess { create: true, update: true };
-        let done =
-            upsert::upsert(&LICENSE, 0, &Ok(row), access, Handling::Lenient, &self.store, &mut ctx);
+        let done = upsert::upsert(
+            &LICENSE,
+            0,
+            &Ok(row),
+            access,
+            UnknownMemberPolicy::Lenient,
+            &self.store,
+            &mut ctx,
+        );
         let done = done.unwrap();
         self.ids = ctx.ids;
         self.store.apply(&done.changes);

@@ -140,7 +140,7 @@ fn what_does_not_count_is_listed_with_its_reason() {
 }
 
 #[test]
-fn a_license_that_ends_without_a_fixed_period_is_excluded_from_renewals() {
+fn a_license_that_ends_without_a_fixed_period_or_never_is_excluded_from_renewals() {
     let open = |line: &str| LicenseFacts { fixed: false, ..license(line) };
     let ledger = Ledger::new([
         license("L1 Acme EUR 2024-01-01 2024-07-01 100 Suite ongoing"),
@@ -164,6 +164,19 @@ fn a_license_that_ends_without_a_fixed_period_is_excluded_from_renewals() {
     assert_eq!(serde_json::to_value(excluded).unwrap()["reason"], "no_fixed_period");
     assert_eq!(due.licenses_total, 1);
     assert!(mrr(&ledger, &asked, None).unwrap().about.excluded.is_empty());
+    // Fixed, and never over: not those of after the report, lost, or followed by another.
+    let fixed = |line: &str| LicenseFacts { fixed: true, ..license(line) };
+    let endless = Ledger::new([
+        fixed("L1 Acme EUR 2024-01-01 - 100 Suite ongoing"),
+        fixed("L2 Bolt EUR 2025-01-01 - 100 Suite ongoing"),
+        fixed("L3 Cube EUR 2024-01-01 - 100 Suite lost"),
+    ])
+    .unwrap();
+    let never = renewals(&endless, &asked, RenewalsBy::End).unwrap();
+    let [excluded] = never.about.excluded.as_slice() else { panic!("{:?}", never.about.excluded) };
+    assert_eq!((excluded.reason, excluded.total), (Reason::NoEnd, 1));
+    assert_eq!(name(excluded.licenses[0]), "L1");
+    assert_eq!(serde_json::to_value(excluded).unwrap()["reason"], "no_end");
     // Without a term there is no day of notice.
     let by_notice = renewals(&ledger, &asked, RenewalsBy::Notice).unwrap();
     assert!(by_notice.about.excluded.is_empty());

@@ -11,6 +11,7 @@
 
 #[path = "../license_model/calendar.rs"]
 mod calendar;
+mod charts;
 mod compared;
 mod explained;
 #[path = "../license_model/fraction.rs"]

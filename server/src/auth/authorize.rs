@@ -1,4 +1,5 @@
-//! Whether a caller may do what they ask for: the scopes of their token. [`access`] has the rule.
+//! Whether a caller may do what they ask for: the scopes of their token. [`access`] has the rule, and
+//! `routes::route_table` the scope of each route.
 
 use poem::Request;
 use svctrack_core::{

@@ -11,7 +11,7 @@ use crate::{
     error::Error,
     observe::trace::note_tenant,
     path_tree::path_part,
-    sender_limits::{Address, Sender},
+    sender_limits::{Sender, SenderAddress},
 };
 
 /// Sender of a tracking call: the UUID of its tenant is a public write key in the path.
@@ -32,7 +32,7 @@ async fn sender(app: &App, request: &Request, tenant: TenantId) -> Result<Option
         return Err(Error::TrackingSuspended);
     }
     let (tenant, limits) = (Tenant::assume_authorized(tenant), known.limits);
-    Ok(Some(Sender { tenant, limits, address: Address::from_request(request) }))
+    Ok(Some(Sender { tenant, limits, address: SenderAddress::from_request(request) }))
 }
 
 /// Sender of a pipeline's call: the UUID of its tenant is the user name of HTTP Basic, whatever the password (R33).

@@ -9,7 +9,7 @@ use poem::{
     http::{HeaderValue, header},
 };
 use svctrack_core::value::{RecordRef, Timestamp};
-use svctrack_store::{KnownToken, Revoked, TokenRecord};
+use svctrack_store::{KnownToken, RevocationScope, TokenRecord};
 
 use super::{
     authenticate::{admit, known_token},
@@ -141,7 +141,9 @@ async fn end_old_ones(app: &App, caller: &Caller) -> Result<(), Error> {
     };
     for (at, session) in own.into_iter().enumerate() {
         if at < too_many || is_old(&session) {
-            app.store.revoke_token(caller.clone().into(), session.id, Revoked::Alone).await?;
+            app.store
+                .revoke_token(caller.clone().into(), session.id, RevocationScope::Alone)
+                .await?;
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::token_format::Token;
 use crate::{
     limits::{MAX_SIGN_IN_FAILURES, ONE_TIME_LINK_SECONDS, SESSION_IDLE_MS},
-    sender_limits::Address,
+    sender_limits::SenderAddress,
 };
 
 /// Number of sessions with noted uses from which on old ones are dropped.
@@ -32,7 +32,8 @@ pub(crate) struct SignIn {
     link: Mutex<Option<SignInLink>>,
     /// Time of the last use of each session, by id.
     used: Mutex<BTreeMap<String, Timestamp>>,
-    failures: RateLimiter<Option<Address>, HashMapStateStore<Option<Address>>, DefaultClock>,
+    failures:
+        RateLimiter<Option<SenderAddress>, HashMapStateStore<Option<SenderAddress>>, DefaultClock>,
 }
 
 impl Default for SignIn {
@@ -82,7 +83,7 @@ impl SignIn {
     }
 
     /// Notes a failed sign-in; returns whether there were too many recently.
-    pub(crate) fn note_failure(&self, address: Option<Address>) -> SignInRate {
+    pub(crate) fn note_failure(&self, address: Option<SenderAddress>) -> SignInRate {
         self.failures.retain_recent();
         match self.failures.check_key(&address) {
             Ok(()) => SignInRate::Within,

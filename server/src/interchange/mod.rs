@@ -4,15 +4,17 @@ pub(crate) mod csv_columns;
 mod format;
 mod import_columns;
 mod line_ends;
+mod record_reader;
 mod repeated_keys;
-mod rows;
+mod separator;
 
 pub use self::{
     format::Format,
-    rows::{ByteSource, ReadOptions, RecordRows, Separator, parse_mapping},
+    record_reader::{ByteSource, ReadOptions, RecordRows, parse_mapping},
+    separator::Separator,
 };
 pub(crate) use self::{
     format::NDJSON,
+    record_reader::{SWITCH, heads_of},
     repeated_keys::RepeatedKeys,
-    rows::{SWITCH, heads_of},
 };

@@ -7,7 +7,7 @@ use std::{
 };
 
 use svctrack_core::{
-    schema::{Origin, ResourceDef},
+    schema::{BodyOrigin, ResourceDef},
     value::Document,
 };
 
@@ -33,7 +33,7 @@ impl RepeatedKeys {
     /// Compares the keys of the row on this line with those of earlier ones.
     pub(crate) fn note(&mut self, def: &ResourceDef, sent: &Document, line: u64) {
         let mut earlier = None;
-        for name in def.keys_of(Origin::Row).filter(|name| *name != "_id") {
+        for name in def.keys_of(BodyOrigin::Row).filter(|name| *name != "_id") {
             let Some(key) = sent.text(name) else { continue };
             let hash = self.hashes.hash_one((def.path, name, &key));
             match self.lines.get(&hash) {

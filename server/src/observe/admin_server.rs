@@ -11,7 +11,7 @@ use prometheus_client::registry::Registry;
 use svctrack_store::Health;
 use tokio::{net::TcpListener, task::spawn_blocking};
 
-use super::exposition::{self, MEDIA_TYPE};
+use super::metrics_text::{self, MEDIA_TYPE};
 use crate::{
     app::App,
     error::Error,
@@ -29,7 +29,7 @@ const ALERTS: &str = include_str!("../../ops/alerts.yml");
 
 /// Serves the operator's address until the task is ended.
 pub(crate) async fn serve(listener: TcpListener, app: Arc<App>) {
-    let registry = Arc::new(exposition::registry(&app));
+    let registry = Arc::new(metrics_text::registry(&app));
     let (proxies, counts) = (Proxies::default(), Arc::default());
     let clients = ClientLimits { places: MAX_ADMIN_CONNECTIONS, proxies, counts, tls: None };
     let (endpoint, mut workers) = (AdminEndpoints { app, registry }, Workers::none());
@@ -78,7 +78,7 @@ impl AdminEndpoints {
     /// All metrics. They are written on another thread: there are thousands of lines.
     async fn metrics(&self) -> Result<Response, Error> {
         let registry = self.registry.clone();
-        let written = spawn_blocking(move || exposition::write(&registry)).await;
+        let written = spawn_blocking(move || metrics_text::write(&registry)).await;
         let written = written.map_err(|error| Error::Internal(error.to_string()))?;
         let written = written.map_err(|error| Error::Internal(error.to_string()))?;
         Ok(Response::builder().content_type(MEDIA_TYPE).body(written))

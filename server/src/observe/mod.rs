@@ -5,7 +5,7 @@
 
 pub(crate) mod admin_server;
 pub mod connection_counts;
-mod exposition;
+mod metrics_text;
 pub(crate) mod recent_totals;
 pub mod request_log;
 pub(crate) mod request_metrics;

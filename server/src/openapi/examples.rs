@@ -14,7 +14,7 @@ use svctrack_core::{
         license::LICENSE,
         settings::{SETTINGS, SETTINGS_ID},
     },
-    schema::{Handling, ReadCtx, ResourceDef, checked_body},
+    schema::{ReadCtx, ResourceDef, UnknownMemberPolicy, checked_body},
     value::{Document, IdSequence, ObjectId, Timestamp},
 };
 
@@ -273,7 +273,8 @@ fn bulk_result(def: &'static ResourceDef) -> Option<Value> {
     let item = Ok(document(&item(def, IN_BULK)?.to_string())?);
     let access = UpsertAccess { create: true, update: true };
     let upserted =
-        upsert(def, 0, &item, access, Handling::Lenient, &world.memory, &mut world.ctx).ok()?;
+        upsert(def, 0, &item, access, UnknownMemberPolicy::Lenient, &world.memory, &mut world.ctx)
+            .ok()?;
     let mut summary = UpsertSummary::default();
     summary.add(upserted.outcome);
     read(&summary.to_response(def).to_text())

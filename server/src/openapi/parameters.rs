@@ -11,7 +11,7 @@ use svctrack_core::{
         list::{COMPANY_NAMES, MAX_SEARCH_CHARS},
     },
     tracking::{
-        activity::ActivityOrder,
+        activity_query::ActivityOrder,
         list_fields::{ACTIVITY, ENTRY},
     },
 };

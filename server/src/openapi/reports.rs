@@ -93,7 +93,7 @@ const OBJECTS: &[Object] = &[
     ("MissingRate", "A currency without a rate.", &[&[
         ("currency", "text", "The currency."), ("day", "day", "The first day without a rate."),
     ]], &[]),
-    ("ExcludedLicenses", "Licenses that a report leaves out, with the reason; only the report of renewals has `no_fixed_period`.", &[&[
+    ("ExcludedLicenses", "Licenses that a report leaves out, with the reason; only the report of renewals has `no_fixed_period` and `no_end`.", &[&[
         ("reason", "reason", "Reason."), ("licenses", "[id]", "Ids of the first 1,000 licenses."), ("total", "count", "Number of licenses."),
     ]], &[]),
     ("OverdueLicense", "A license past its end, still ongoing and without a successor.", &[&[
@@ -386,6 +386,7 @@ fn schema_of(kind: &str) -> Value {
             "zero_length",
             "amount_too_large",
             "no_fixed_period",
+            "no_end",
         ]),
         name => reference(name),
     }

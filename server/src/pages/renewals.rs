@@ -33,6 +33,7 @@ use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
 /// Reason of licenses that end and are not up for renewal.
 const NO_FIXED_PERIOD: &str = "no_fixed_period";
+const NO_END: &str = "no_end";
 /// Days ahead in which a license is due.
 const DUE_DAYS: i64 = 90;
 /// Days back in which a license ended that was renewed or lost of late.
@@ -264,9 +265,12 @@ async fn group(
     let mrr = sums.collect::<Vec<_>>().join(", ");
     let csv = address("/app/renewals/file", &[], query);
     let count = report.licenses_total;
-    let of_reasons = report.excluded.into_iter().filter(|it| it.reason == NO_FIXED_PERIOD);
-    let not_fixed = excluded(&of_reasons.collect::<Vec<_>>());
-    Ok(RenewalGroup { kind, lines, count, mrr, csv, not_fixed, ..RenewalGroup::default() })
+    let of_reason = |reason| {
+        let licenses = report.excluded.iter().find(|it| it.reason == reason);
+        licenses.and_then(|licenses| excluded(std::slice::from_ref(licenses)))
+    };
+    let (not_fixed, endless) = (of_reason(NO_FIXED_PERIOD), of_reason(NO_END));
+    Ok(RenewalGroup { kind, lines, count, mrr, csv, not_fixed, endless, ..RenewalGroup::default() })
 }
 
 /// `GET /app/renewals/file`: the licenses of the report as CSV, with the names of their companies.

@@ -19,7 +19,7 @@ use crate::{
     auth::{RequestSource, session, sign_in::SignInRate},
     error::Error,
     limits::MAX_SIGN_IN_BYTES,
-    sender_limits::Address,
+    sender_limits::SenderAddress,
 };
 
 /// Parameter of the sign-in page after a form was sent without a session.
@@ -70,7 +70,7 @@ pub(super) async fn sign_in(app: &App, mut request: Request) -> Result<Response,
 
 /// Shows that the sign-in failed.
 fn failed(app: &App, request: &Request, code: &str, next: &str) -> Response {
-    let (status, problem) = match app.sign_in.note_failure(Address::from_request(request)) {
+    let (status, problem) = match app.sign_in.note_failure(SenderAddress::from_request(request)) {
         SignInRate::Exceeded => {
             (StatusCode::TOO_MANY_REQUESTS, "Too many attempts. Wait a minute.")
         }
@@ -117,7 +117,9 @@ pub(super) async fn sign_out(visit: Visit, mut request: Request) -> Result<Respo
         ids.extend(own.map(|token| token.id));
     }
     for id in ids {
-        app.store.revoke_token(caller.clone().into(), id, svctrack_store::Revoked::Alone).await?;
+        app.store
+            .revoke_token(caller.clone().into(), id, svctrack_store::RevocationScope::Alone)
+            .await?;
     }
     let mut response = see("/sign-in");
     if let Some(cookie) = session::cookie(app, None) {

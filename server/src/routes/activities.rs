@@ -1,7 +1,7 @@
-//! Lists of activities (R38).
+//! Lists of activities (R38). [`ActivityQuery`] reads their filters.
 
 use poem::{Request, Response};
-use svctrack_core::tracking::activity::ActivityQuery;
+use svctrack_core::tracking::activity_query::ActivityQuery;
 
 use super::list_response::respond_with_log;
 use crate::{app::App, auth::authorize, error::Error};

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use poem::{Body, Request, Response, http::header};
 use svctrack_core::{
-    tracking::activity::{ActivityOrder, ActivityQuery},
+    tracking::activity_query::{ActivityOrder, ActivityQuery},
     value::{ObjectId, TenantId, ValidationError, quoted::quoted},
 };
 use svctrack_store::{Tenant, support::fair_shares::Share};

@@ -1,4 +1,6 @@
 //! `Idempotency-Key` (R16): a retry has no further effect and returns the same response.
+//!
+//! The store keeps the outcomes that retries get: `idempotency` in its `rules`.
 
 use poem::{
     Request, Response,

@@ -16,7 +16,7 @@ use poem::{Request, Response};
 use serde::Serialize;
 use svctrack_core::{
     plan::upsert::{Item, UpsertAccess, UpsertOutcome},
-    schema::{Origin, ResourceDef, sent_twice},
+    schema::{BodyOrigin, ResourceDef, sent_twice},
     value::{Document, Malformed, ValidationError, near_name, quoted::quoted},
 };
 use svctrack_store::{DryRunState, Upserts};
@@ -471,7 +471,7 @@ impl Import<'_> {
 
 /// Whether a row that creates a record finds it when it is sent again: its `_id` is that of another store.
 fn has_key(def: &ResourceDef, item: &Item) -> bool {
-    let mut keys = def.keys_of(Origin::Row).filter(|key| *key != "_id");
+    let mut keys = def.keys_of(BodyOrigin::Row).filter(|key| *key != "_id");
     let has = |sent: &Document| keys.any(|key| sent.text(key).is_some());
     item.as_ref().is_ok_and(has)
 }

@@ -1,5 +1,5 @@
 //! Handlers, one file per group of routes. Each parses its request, calls the store, and responds; no rule is
-//! here. [`table`] has all routes.
+//! here. [`route_table`] has all routes.
 
 mod accept_header;
 pub(crate) mod activities;
@@ -27,10 +27,10 @@ pub(crate) mod records;
 pub(crate) mod reports;
 mod request;
 pub(crate) mod respond;
+pub(crate) mod route_table;
 pub(crate) mod sdk_calls;
 pub(crate) mod settings;
 mod strict;
-pub(crate) mod table;
 pub(crate) mod tenants;
 pub(crate) mod tokens;
 pub(crate) mod tracking;

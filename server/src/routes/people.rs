@@ -7,7 +7,7 @@ use poem::{Request, Response, http::header};
 use svctrack_core::{
     plan::KnownPerson,
     resources::end_user::{self, END_USER},
-    tracking::activity::ActivityQuery,
+    tracking::activity_query::ActivityQuery,
     value::{Document, ObjectId, RecordRef},
 };
 use svctrack_store::{

@@ -4,7 +4,7 @@
 use poem::Request;
 use svctrack_core::{
     plan::{Route, unknown_properties},
-    schema::{CheckedBody, Handling, ReadQuery, UnknownParameter},
+    schema::{CheckedBody, ReadQuery, UnknownMemberPolicy, UnknownParameter},
     tracking::unknown_members,
     value::ValidationError,
 };
@@ -55,9 +55,13 @@ impl Strictness {
         Ok(unknown.chain(read.ignored.iter().cloned()).collect())
     }
 
-    /// Handling of properties that are not stored.
-    pub(super) fn handling(self) -> Handling {
-        if self == Self::Strict { Handling::Strict } else { Handling::Lenient }
+    /// What becomes of properties that are not stored.
+    pub(super) fn handling(self) -> UnknownMemberPolicy {
+        if self == Self::Strict {
+            UnknownMemberPolicy::Strict
+        } else {
+            UnknownMemberPolicy::Lenient
+        }
     }
 
     /// A body with this handling.

@@ -6,7 +6,7 @@ use svctrack_core::{
     access::{NewToken, Rotation, TOKEN, first_missing_scope, unknown_members},
     value::{Document, Json, Timestamp},
 };
-use svctrack_store::{Revoked, TokenRecord};
+use svctrack_store::{RevocationScope, TokenRecord};
 
 use super::{
     idempotency_key,
@@ -123,7 +123,8 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
 pub(crate) async fn revoke(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorize(app, request, "admin").await?;
     let id = path_part(request, "id").unwrap_or_default().into_owned();
-    let with = if only_flag(request, "cascade")? { Revoked::Line } else { Revoked::Alone };
+    let with =
+        if only_flag(request, "cascade")? { RevocationScope::Line } else { RevocationScope::Alone };
     match app.store.revoke_token(caller.into(), id, with).await? {
         0 => Err(UNKNOWN),
         count => Ok(deleted_count(count)),

@@ -12,7 +12,7 @@ use svctrack_core::{
     },
     value::Timestamp,
 };
-use svctrack_store::{IdempotentOutcome, Tracked, Tracking};
+use svctrack_store::{IdempotentOutcome, TrackedEvents, Tracking};
 
 use super::{
     idempotency_key::{IdempotentCall, Replayed, hash_of},
@@ -104,7 +104,7 @@ async fn store_counted(
     sender: &Sender,
     mut tracking: Tracking,
     body: &[u8],
-) -> Result<IdempotentOutcome<Tracked>, Error> {
+) -> Result<IdempotentOutcome<TrackedEvents>, Error> {
     let (size, at) = ((tracking.events.len(), body.len()), tracking.received_at);
     tracking.sender = app.senders.take_events(sender, size, at)?;
     let stored = store_once(app, request, sender, tracking, body).await;
@@ -120,7 +120,7 @@ async fn store_once(
     sender: &Sender,
     tracking: Tracking,
     body: &[u8],
-) -> Result<IdempotentOutcome<Tracked>, Error> {
+) -> Result<IdempotentOutcome<TrackedEvents>, Error> {
     let once = IdempotentCall::of_sender(app, request, sender, || hash_of(body))?;
     let caller = Caller::of_events(sender.tenant);
     let stored = app.store.track(caller.into(), once.key(), tracking).await;

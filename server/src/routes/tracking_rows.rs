@@ -20,7 +20,7 @@ use svctrack_core::{
         json_rows::{Envelope, JsonRow, JsonRows},
     },
 };
-use svctrack_store::{IdempotentOutcome, StoreError, Tracked, Tracking};
+use svctrack_store::{IdempotentOutcome, StoreError, TrackedEvents, Tracking};
 use tokio::sync::mpsc;
 
 use super::{
@@ -160,9 +160,9 @@ impl BodyLimits<'_> {
     /// Gives back the bytes of a part that was rejected, or stored before; returns its outcome.
     fn settle(
         &self,
-        written: Result<IdempotentOutcome<Tracked>, StoreError>,
+        written: Result<IdempotentOutcome<TrackedEvents>, StoreError>,
         rows: &BatchOutcome,
-    ) -> Result<IdempotentOutcome<Tracked>, StoreError> {
+    ) -> Result<IdempotentOutcome<TrackedEvents>, StoreError> {
         if written.as_ref().map_or(true, |written| written.is_repeated) {
             self.app.senders.give_back_events(&self.sender, rows.size(), self.at);
         }
@@ -304,7 +304,10 @@ pub(super) struct TrackingOutcome {
 
 impl TrackingOutcome {
     /// Adds the outcome of a command; returns which of its events are not stored.
-    pub(super) fn add(&mut self, Tracked { parked, rejected, ignored }: Tracked) -> Vec<usize> {
+    pub(super) fn add(
+        &mut self,
+        TrackedEvents { parked, rejected, ignored }: TrackedEvents,
+    ) -> Vec<usize> {
         for (names, known) in [(parked, &mut self.parked), (ignored, &mut self.ignored)] {
             for name in names {
                 if !known.contains(&name) {

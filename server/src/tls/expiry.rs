@@ -33,7 +33,7 @@ impl ValidityPeriod {
         read(certificate).ok()
     }
 
-    pub(super) fn standing(self, now: u64) -> CertificateState {
+    pub(super) fn state(self, now: u64) -> CertificateState {
         let lifetime = self.not_after.saturating_sub(self.not_before);
         match now {
             now if now < self.not_before => CertificateState::NotYetValid,
@@ -94,7 +94,7 @@ mod tests {
             (91, CertificateState::ExpiresSoon),
             (92, CertificateState::Expired),
         ] {
-            assert_eq!(validity.standing(day * DAY), expect, "{day}");
+            assert_eq!(validity.state(day * DAY), expect, "{day}");
         }
     }
 

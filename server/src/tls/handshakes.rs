@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use governor::clock::{Clock, DefaultClock};
 use tokio::{sync::Semaphore, task::yield_now};
 
-use crate::{limits::MAX_HANDSHAKES_PER_SECOND, rate_limit::Limiter, sender_limits::Address};
+use crate::{limits::MAX_HANDSHAKES_PER_SECOND, rate_limit::Limiter, sender_limits::SenderAddress};
 
 pub(super) struct Handshakes<C: Clock = DefaultClock> {
     of_address: Limiter<C>,
@@ -32,7 +32,7 @@ impl<C: Clock + Clone> Handshakes<C> {
 
     /// Whether an address may begin one more handshake now; for IPv6 its network.
     pub(super) fn may_begin(&self, address: IpAddr) -> bool {
-        self.of_address.count(Address::from(address).as_bytes()).is_ok()
+        self.of_address.count(SenderAddress::from(address).as_bytes()).is_ok()
     }
 
     /// Computes a part of a handshake, in its turn.

@@ -53,7 +53,7 @@ impl Reload {
         let Some(validity) = self.tls.validity() else { return };
         let now = now();
         let hours = validity.not_after.saturating_sub(now) / 3_600;
-        match validity.standing(now) {
+        match validity.state(now) {
             CertificateState::Valid => {}
             CertificateState::NotYetValid => {
                 tracing::warn!("certificate not valid yet: check the clock")

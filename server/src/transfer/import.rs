@@ -12,7 +12,7 @@ use poem::http::Method;
 use serde_json::Value;
 use svctrack_core::{
     resources::settings::SETTINGS,
-    schema::{Origin, ResourceDef, VERSION},
+    schema::{BodyOrigin, ResourceDef, VERSION},
     value::{Document, Json, counted},
 };
 
@@ -547,7 +547,7 @@ enum ImportPass {
 
 /// First key of a record, as a path or a reference has it; empty for an e-mail, which neither has.
 fn key_of(def: &ResourceDef, sent: &Document) -> Option<String> {
-    def.keys_of(Origin::Row).filter(|name| *name != "_id").find_map(|name| {
+    def.keys_of(BodyOrigin::Row).filter(|name| *name != "_id").find_map(|name| {
         let key = sent.text(name)?;
         Some(match name {
             "sourceId" => format!("srcid-{key}"),

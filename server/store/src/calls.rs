@@ -8,14 +8,14 @@ use svctrack_core::{
         upsert::{Item, UpsertAccess, UpsertOutcome},
     },
     revenue::Closing,
-    schema::{CheckedBody, Handling, ResourceDef},
+    schema::{CheckedBody, ResourceDef, UnknownMemberPolicy},
     value::{ObjectId, RecordRef, TenantId, Timestamp},
 };
 
 use crate::{
     Actor, AuditNote, AutoRenewal, Command, IdempotencyKey, NewClosing, Precondition,
-    RecordResponse, Reply, Revoked, Store, StoreError, TenantRecord, TokenRecord, Tracked,
-    Tracking, Upserted, Upserts,
+    RecordResponse, Reply, RevocationScope, Store, StoreError, TenantRecord, TokenRecord,
+    TrackedEvents, Tracking, Upserted, Upserts,
 };
 
 /// The outcome of an idempotent call.
@@ -129,7 +129,7 @@ impl dyn Store {
         actor: Actor,
         key: Option<IdempotencyKey>,
         (def, items): (&'static ResourceDef, Vec<Item>),
-        (access, handling): (UpsertAccess, Handling),
+        (access, handling): (UpsertAccess, UnknownMemberPolicy),
     ) -> Result<IdempotentOutcome<Upserted>, StoreError> {
         let command = Command::Upsert { def, items, access, handling };
         let IdempotentOutcome { reply, is_repeated } = self.once(actor, key, command).await?;
@@ -153,7 +153,7 @@ impl dyn Store {
         actor: Actor,
         key: Option<IdempotencyKey>,
         tracking: Tracking,
-    ) -> Result<IdempotentOutcome<Tracked>, StoreError> {
+    ) -> Result<IdempotentOutcome<TrackedEvents>, StoreError> {
         let IdempotentOutcome { reply, is_repeated } =
             self.once(actor, key, Command::Track(tracking)).await?;
         let reply = of_reply!(reply, Reply::Tracked(tracked) => tracked)?;
@@ -310,7 +310,7 @@ impl dyn Store {
         &self,
         actor: Actor,
         id: String,
-        with: Revoked,
+        with: RevocationScope,
     ) -> Result<usize, StoreError> {
         let reply = self.write(actor, Command::RevokeToken { id, with }).await?;
         of_reply!(reply, Reply::TokensRevoked(count) => count)

@@ -98,8 +98,8 @@ use svctrack_core::{
         upsert::{Item, UpsertAccess, UpsertOutcome},
     },
     revenue::ListedMonth,
-    schema::{CheckedBody, Handling, ListQuery, ResourceDef},
-    tracking::{Event, activity::ActivityQuery},
+    schema::{CheckedBody, ListQuery, ResourceDef, UnknownMemberPolicy},
+    tracking::{Event, activity_query::ActivityQuery},
     value::{IdSequence, ObjectId, RecordRef, TenantId, Timestamp},
 };
 use tokio::sync::watch;
@@ -120,10 +120,10 @@ pub use self::{
     page::{JsonRewrite, Page, PageDigest, PageOptions, PageStart, RecordStream},
     parked_today::ParkedToday,
     precondition::{Precondition, id_in_tag},
-    reply::{AutoRenewal, RecordResponse, Reply, Tracked, Upserted},
+    reply::{AutoRenewal, RecordResponse, Reply, TrackedEvents, Upserted},
     response_memory::{ResponseMemory, ResponseMemoryBudget, UNCOUNTED_BYTES},
     revenue::{NewClosing, ReportJob, WriteReport, WrittenReport},
-    rows::archive::{ArchiveError, check_archive, read_head},
+    rows::backup_archive::{ArchiveError, check_archive, read_head},
     times::{ClockState, MAX_DRIFT_MS},
 };
 
@@ -190,7 +190,7 @@ pub enum Command {
         /// Whether the caller may create, update, or both.
         access: UpsertAccess,
         /// Handling of unknown members.
-        handling: Handling,
+        handling: UnknownMemberPolicy,
     },
     /// An import; the reply has the outcome of each body.
     Import(Upserts),
@@ -240,7 +240,7 @@ pub enum Command {
         /// Id of the token.
         id: String,
         /// Which derived tokens are revoked too.
-        with: Revoked,
+        with: RevocationScope,
     },
     /// Ingests events, in order.
     Track(Tracking),
@@ -294,9 +294,9 @@ impl Command {
     }
 }
 
-/// Which tokens a revocation includes.
+/// Tokens that a revocation includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Revoked {
+pub enum RevocationScope {
     /// Only the token itself.
     Alone,
     /// All tokens of its rotation line, and all tokens derived from them.

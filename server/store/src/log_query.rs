@@ -3,7 +3,7 @@
 use svctrack_core::{
     audit::AuditQuery,
     schema::LogPage,
-    tracking::{activity::ActivityQuery, integration_issues::IntegrationIssueQuery},
+    tracking::{activity_query::ActivityQuery, integration_issues::IntegrationIssueQuery},
 };
 
 /// A list of a log, newest entries first.

@@ -27,7 +27,7 @@ pub enum Reply {
     /// Reply of an earlier command with the same key.
     Repeated(Box<Reply>),
     /// The events are stored.
-    Tracked(Tracked),
+    Tracked(TrackedEvents),
     /// Number of parked events that were processed.
     Replayed(usize),
     /// Whether the entry existed.
@@ -89,7 +89,7 @@ pub struct Upserted {
 
 /// The outcomes of events.
 #[derive(Clone, Debug, Default)]
-pub struct Tracked {
+pub struct TrackedEvents {
     /// Reasons for which some events are parked: the codes of their entries in the report, each once.
     pub parked: Vec<String>,
     /// Indexes of events that are not stored, since they would have to be parked and the limit is reached.

@@ -7,7 +7,7 @@ use svctrack_core::{
     plan::check_form,
     resources::REGISTRY,
     schema::ListQuery,
-    tracking::{activity::ActivityQuery, bulk, pipeline, realtime},
+    tracking::{activity_query::ActivityQuery, bulk, pipeline, realtime},
     value::{
         Day, Document, Number, NumberSortKey, ObjectId, RecordRef, TenantId, Timestamp, Zone,
         email,

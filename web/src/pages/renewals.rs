@@ -110,6 +110,8 @@ pub struct RenewalGroup {
     pub paging: Option<Paging>,
     /// Ongoing licenses that end in the same days without a fixed period.
     pub not_fixed: Option<ExcludedTotal>,
+    /// Ongoing licenses with a fixed period and no end.
+    pub endless: Option<ExcludedTotal>,
 }
 
 /// The page of renewals.
@@ -145,6 +147,7 @@ pub fn renewals_page(shell: &Shell, view: &RenewalsView) -> Page {
         (period(view))
         (problems(&view.problems))
         @if let Some(licenses) = due.and_then(|due| due.not_fixed.as_ref()) { (not_fixed(licenses)) }
+        @if let Some(licenses) = due.and_then(|due| due.endless.as_ref()) { (endless(licenses)) }
         @if is_empty && view.problems.is_empty() {
             (empty("No licenses are due for renewal.", maud! {
                 "Add licenses with " code { "fixedPeriod" } " and an end date: they are listed here 90 days before it."
@@ -164,6 +167,17 @@ fn not_fixed(licenses: &ExcludedTotal) -> impl Renderable {
             a href=(licenses.path) { (counted(licenses.licenses, "ongoing license")) }
             " without a fixed period ended, or will end: set " code { "fixedPeriod" }
             " to renew, or mark as lost."
+        }
+    }
+}
+
+/// Licenses that never end though their period is fixed, and what to do about it.
+fn endless(licenses: &ExcludedTotal) -> impl Renderable {
+    maud! {
+        p.muted {
+            a href=(licenses.path) { (counted(licenses.licenses, "ongoing license")) }
+            " with a fixed period, but without an end: set " code { "toDate" } " or " code { "length" }
+            " to see when they renew."
         }
     }
 }

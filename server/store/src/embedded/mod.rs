@@ -29,7 +29,7 @@ use svctrack_core::{
     plan::{KnownPerson, upsert::UpsertOutcome},
     revenue::ListedMonth,
     schema::{ListQuery, ResourceDef},
-    tracking::activity::ActivityQuery,
+    tracking::activity_query::ActivityQuery,
     value::{ObjectId, RecordRef, TenantId, Timestamp},
 };
 use tokio::sync::watch;
@@ -73,9 +73,9 @@ use super::{
     queueing::{
         batch::BulkThrottle,
         listeners::Listeners,
+        parked_replays::ReplayQueue,
         queue::{QueuedCommand, Queues},
         read_permits::ReadPermits,
-        replays::ReplayQueue,
         sequence::Sequence,
         token_uses::TokenUses,
     },

@@ -23,7 +23,7 @@ use svctrack_core::{
     },
     schema::CheckedBody,
     tracking::{
-        Event, Identity, activity::ActivityQuery, integration_issues::IntegrationIssueQuery,
+        Event, Identity, activity_query::ActivityQuery, integration_issues::IntegrationIssueQuery,
     },
     value::{Document, ObjectId, Timestamp, time::DAY_MS},
 };

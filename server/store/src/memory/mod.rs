@@ -18,7 +18,7 @@ use svctrack_core::{
     plan::{KnownPerson, upsert::UpsertOutcome},
     revenue::ListedMonth,
     schema::{ListQuery, ResourceDef},
-    tracking::activity::ActivityQuery,
+    tracking::activity_query::ActivityQuery,
     value::{ObjectId, RecordRef, TenantId, Timestamp},
 };
 use tokio::sync::watch;
@@ -32,9 +32,9 @@ use crate::{
     queueing::{
         commit_scope::scope_of,
         listeners::Listeners,
+        parked_replays::ReplayQueue,
         queue::{QueuedCommand, Queues},
         read_permits::ReadPermits,
-        replays::ReplayQueue,
         sequence::Sequence,
         token_uses::TokenUses,
     },

@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use svctrack_core::{
     plan::{Route, upsert::UpsertAccess},
     resources::{company::COMPANY, end_user::END_USER},
-    schema::{CheckedBody, Handling},
+    schema::{CheckedBody, UnknownMemberPolicy},
     tracking::{Event, Identity},
     value::Document,
 };
@@ -90,7 +90,12 @@ fn commands() -> [fn() -> Command; 6] {
         || {
             let items = vec![Ok(document(r#"{"externalId":"bob","companyId":"extid-acme"}"#))];
             let access = UpsertAccess { create: true, update: true };
-            Command::Upsert { def: &END_USER, items, access, handling: Handling::Lenient }
+            Command::Upsert {
+                def: &END_USER,
+                items,
+                access,
+                handling: UnknownMemberPolicy::Lenient,
+            }
         },
         || {
             let (reference, precondition) =

@@ -3,9 +3,9 @@
 pub(crate) mod batch;
 pub(crate) mod commit_scope;
 pub(crate) mod listeners;
+pub(crate) mod parked_replays;
 pub(crate) mod queue;
 pub(crate) mod read_permits;
-pub(crate) mod replays;
 #[cfg(test)]
 mod samples;
 pub(crate) mod sequence;

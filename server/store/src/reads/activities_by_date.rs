@@ -6,7 +6,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use svctrack_core::{
     plan::Activity,
     schema::list::selected,
-    tracking::activity::ActivityQuery,
+    tracking::activity_query::ActivityQuery,
     value::{ObjectId, TenantId, Timestamp, ValidationError},
 };
 

@@ -18,7 +18,7 @@ use crate::{
     StoreError,
     rows::{
         Bytes as _, CHANGES, REVENUE_VERSIONS, Rows as _, Snapshot, keys,
-        revenue_version::{Replaced, VersionRow},
+        revenue_version::{ReplacedValue, VersionRow},
         stored_value,
     },
 };
@@ -117,11 +117,11 @@ impl RevertedChanges {
                 return Ok(ControlFlow::Break(()));
             }
             match replaced {
-                Replaced::NoLicense(id) => drop(undone.licenses.insert(id, None)),
-                Replaced::License(facts) => {
+                ReplacedValue::NoLicense(id) => drop(undone.licenses.insert(id, None)),
+                ReplacedValue::License(facts) => {
                     undone.licenses.insert(facts.id, Some(facts));
                 }
-                Replaced::Settings(text) => undone.settings = Some(settings_of(&text)?),
+                ReplacedValue::Settings(text) => undone.settings = Some(settings_of(&text)?),
             }
             Ok(ControlFlow::Continue(()))
         })?;
@@ -139,7 +139,7 @@ impl RevertedChanges {
 pub(super) fn each_replaced(
     snapshot: &impl Snapshot,
     tenant: TenantId,
-    mut undo: impl FnMut(u64, Timestamp, Replaced) -> Result<ControlFlow<()>, StoreError>,
+    mut undo: impl FnMut(u64, Timestamp, ReplacedValue) -> Result<ControlFlow<()>, StoreError>,
 ) -> Result<(), StoreError> {
     let versions = snapshot.open(REVENUE_VERSIONS)?;
     let (first, last) = (keys::change(tenant, 0), keys::change(tenant, u64::MAX));

@@ -1,4 +1,4 @@
-//! A backup: all rows of a point in time, read from a snapshot and written as an [`archive`](rows::archive).
+//! A backup: all rows of a point in time, read from a snapshot and written as an [`archive`](rows::backup_archive).
 
 use std::{
     fs::File,
@@ -8,7 +8,7 @@ use std::{
 use super::row_check::check_row;
 use crate::{
     BackupHead, Manifest, StoreError, disk_full,
-    rows::{self, Bytes as _, Rows as _, Snapshot, Table, archive::ArchiveWriter},
+    rows::{self, Bytes as _, Rows as _, Snapshot, Table, backup_archive::ArchiveWriter},
 };
 
 /// Bytes that are written to the file at a time.

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     StoreError,
-    rows::{CLOSINGS, Snapshot, revenue_version::Replaced},
+    rows::{CLOSINGS, Snapshot, revenue_version::ReplacedValue},
     rules::{
         closings::{self, ClosingRow},
         open_tables::RecordTables,
@@ -72,15 +72,15 @@ impl<S: Snapshot> ClosedMonths<'_, S> {
     /// Adds what a change has replaced. A license is read as it is now when its latest change is met.
     fn undo(
         &self,
-        replaced: Replaced,
+        replaced: ReplacedValue,
         since: &mut ChangesSinceClosing<'_>,
         view: &TenantView<'_, RecordTables<S>>,
     ) -> Result<(), StoreError> {
         let zone = self.now.zone;
         let (id, then) = match replaced {
-            Replaced::NoLicense(id) => (id, None),
-            Replaced::License(facts) => (facts.id, Some(facts.ending_in(zone))),
-            Replaced::Settings(text) => {
+            ReplacedValue::NoLicense(id) => (id, None),
+            ReplacedValue::License(facts) => (facts.id, Some(facts.ending_in(zone))),
+            ReplacedValue::Settings(text) => {
                 let (then, rates) = currencies_of(&settings_of(&text)?)?;
                 since.rates[0] = rates;
                 since.time_zone_changed = then != zone;

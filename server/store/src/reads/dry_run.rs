@@ -5,7 +5,7 @@ use svctrack_core::{
         Ctx,
         upsert::{self, UpsertOutcome},
     },
-    schema::{Handling, Origin},
+    schema::{BodyOrigin, UnknownMemberPolicy},
     value::{IdSequence, TenantId, Timestamp},
 };
 
@@ -31,7 +31,7 @@ pub(crate) fn dry_run(
     let view = TenantView::of_snapshot(tenant, &tables).with_suppressed(&suppressed);
     let ids = dry_run.ids.take().unwrap_or_else(|| IdSequence::new(NO_STORE));
     let mut ctx = Ctx::new(now, ids, None);
-    ctx.origin = Origin::Row;
+    ctx.origin = BodyOrigin::Row;
     let mut outcomes = Vec::with_capacity(upserts.items.len());
     for (index, item) in upserts.items.iter().enumerate() {
         let planned = {
@@ -41,7 +41,7 @@ pub(crate) fn dry_run(
                 index,
                 item,
                 upserts.access,
-                Handling::Lenient,
+                UnknownMemberPolicy::Lenient,
                 &lookup,
                 &mut ctx,
             )?

@@ -29,8 +29,9 @@ use crate::{
 
 /// Bytes of all cached ledgers, with their reports: half a million licenses. The least recently used are dropped first.
 const MAX_LEDGER_BYTES: usize = 96 * 1024 * 1024;
-/// Bytes of the cached reports of a ledger.
-const MAX_REPORTS_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of the cached reports of a ledger: the largest report of revenue that the server returns. Ten years of months
+/// take 1 to 5 MiB with cohorts or segments.
+const MAX_REPORTS_BYTES: usize = 16 * 1024 * 1024;
 /// Bytes of the cached reports of all tenants that are computed from usage as well.
 const MAX_USAGE_BYTES: usize = 8 * 1024 * 1024;
 /// Changes after which a ledger is read as a whole: applying more takes longer.
@@ -43,8 +44,8 @@ pub(crate) struct TenantLedger {
     pub(crate) ledger: Arc<Ledger>,
     /// Position in the change log when it was computed: its data has not changed since.
     pub(crate) sequence: u64,
-    /// Bytes of the ledger, and of the reports that may be written of it.
-    bytes: usize,
+    /// Bytes of the ledger.
+    ledger_bytes: usize,
     /// Reports that were written of it: they are of one version.
     pub(crate) written: WrittenReports,
 }
@@ -65,9 +66,14 @@ impl TenantLedger {
         ledger: Arc<Ledger>,
         sequence: u64,
     ) -> Arc<Self> {
-        let bytes = ledger.bytes() + MAX_REPORTS_BYTES;
+        let ledger_bytes = ledger.bytes();
         let written = WrittenReports::up_to(MAX_REPORTS_BYTES);
-        Arc::new(Self { zone, rates, ledger, sequence, bytes, written })
+        Arc::new(Self { zone, rates, ledger, sequence, ledger_bytes, written })
+    }
+
+    /// Bytes of the ledger, and of the reports that were written of it.
+    fn bytes(&self) -> usize {
+        self.ledger_bytes + self.written.bytes()
     }
 }
 
@@ -122,20 +128,20 @@ impl Ledgers {
         tenant: TenantId,
     ) -> Result<Arc<TenantLedger>, StoreError> {
         let kept = self.take(tenant);
-        let standing = match &kept {
-            Some(kept) => kept.standing(snapshot, tenant)?,
+        let state = match &kept {
+            Some(kept) => kept.state(snapshot, tenant)?,
             None => CacheState::Unknown,
         };
-        let now = match (kept, standing) {
+        let now = match (kept, state) {
             (Some(kept), CacheState::Behind(since)) => {
                 kept.follow(&LicenseReader::open(snapshot, tenant)?, since)?
             }
-            (_, standing) => {
+            (_, state) => {
                 let reader = LicenseReader::open(snapshot, tenant)?;
                 let (read_to, last) = end_of_log(snapshot, tenant)?;
                 let tenant_ledger = TenantLedger::read(&reader, read_to)?;
                 let kept = CachedLedger { read_to, last, tenant_ledger };
-                if matches!(standing, CacheState::Ahead) {
+                if matches!(state, CacheState::Ahead) {
                     return Ok(kept.tenant_ledger);
                 }
                 kept
@@ -156,19 +162,19 @@ impl Ledgers {
         kept.retain(|(known, _)| *known != tenant);
         // If the ledger is of an earlier snapshot than another reader's, it is updated from there again.
         kept.push((tenant, now));
-        let mut bytes: usize = kept.iter().map(|(_, kept)| kept.tenant_ledger.bytes).sum();
-        while bytes > MAX_LEDGER_BYTES && !kept.is_empty() {
-            bytes -= kept.remove(0).1.tenant_ledger.bytes;
-        }
+        // Reports that are written meanwhile count the next time.
+        let mut bytes = 0;
+        let recent = kept.iter().rev().take_while(|(_, kept)| {
+            bytes += kept.tenant_ledger.bytes();
+            bytes <= MAX_LEDGER_BYTES
+        });
+        let dropped = kept.len() - recent.count();
+        kept.drain(..dropped);
     }
 }
 
 impl CachedLedger {
-    fn standing(
-        &self,
-        snapshot: &impl Snapshot,
-        tenant: TenantId,
-    ) -> Result<CacheState, StoreError> {
+    fn state(&self, snapshot: &impl Snapshot, tenant: TenantId) -> Result<CacheState, StoreError> {
         let log = snapshot.open(CHANGES)?;
         let (first, last) = (keys::change(tenant, self.read_to), keys::change(tenant, u64::MAX));
         let mut since = ChangesSince {

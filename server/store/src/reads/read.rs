@@ -7,7 +7,8 @@ use svctrack_core::{
     resources::{self, company::COMPANY, end_user::END_USER, settings},
     schema::{self, ReadCtx, ResourceDef, list::selected},
     tracking::{
-        activity::{self, ActivityOrder, ActivityQuery},
+        activity,
+        activity_query::{ActivityOrder, ActivityQuery},
         list_fields::ACTIVITY,
     },
     value::{Document, ObjectId, RecordRef, TenantId, Timestamp},

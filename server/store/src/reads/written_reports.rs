@@ -7,9 +7,6 @@ use svctrack_core::value::Timestamp;
 
 use crate::WrittenReport;
 
-/// Maximum size of a report, in bytes: ten years of months with cohorts or segments take 1 to 2 MiB.
-const MAX_REPORT_BYTES: usize = 2 * 1024 * 1024;
-
 /// Conditions under which a written report is valid, besides its query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReportValidity {
@@ -37,6 +34,11 @@ impl WrittenReports {
         Self { most_bytes, kept: Mutex::default() }
     }
 
+    /// Bytes of the cached reports.
+    pub(crate) fn bytes(&self) -> usize {
+        self.kept.lock().bytes
+    }
+
     /// A report that is still valid.
     pub(crate) fn get(&self, key: &str, version: u64, now: Timestamp) -> Option<WrittenReport> {
         let kept = self.kept.lock();
@@ -47,7 +49,7 @@ impl WrittenReports {
     /// Caches a report for as long as it is valid.
     pub(crate) fn keep(&self, key: String, holds: ReportValidity, report: &WrittenReport) {
         let bytes = key.len() + report.text.len();
-        if bytes > MAX_REPORT_BYTES {
+        if bytes > self.most_bytes {
             return;
         }
         let mut kept = self.kept.lock();
@@ -65,7 +67,7 @@ impl WrittenReports {
 mod tests {
     use super::*;
 
-    const MOST_BYTES: usize = 2 * MAX_REPORT_BYTES;
+    const MOST_BYTES: usize = 4 * 1024 * 1024;
 
     fn report(bytes: usize) -> WrittenReport {
         WrittenReport { text: "x".repeat(bytes).into(), hash: 0, sequence: 0, next_offset: None }
@@ -81,8 +83,11 @@ mod tests {
         keep("a", 7);
         assert_eq!([9, 10, 19, 20].map(|now| found("a", now)), [false, true, true, false]);
         assert!(reports.get("a", 4, at(10)).is_none());
-        keep("large", MAX_REPORT_BYTES);
+        keep("large", MOST_BYTES);
         assert!(!found("large", 10) && found("a", 10));
+        keep("large", MOST_BYTES / 4 * 3);
+        assert!(found("large", 10) && found("a", 10));
+        assert!(reports.bytes() > MOST_BYTES / 4 * 3);
         for number in 0..100 {
             keep(&number.to_string(), MOST_BYTES / 10);
             assert!(reports.kept.lock().bytes <= MOST_BYTES);

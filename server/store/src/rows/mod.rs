@@ -3,7 +3,7 @@
 //! An engine has tables ([`Rows`], [`WriteRows`]) and opens them; the list of tables, the form of their keys and the
 //! sealing of values are written here, once for all engines.
 
-pub(crate) mod archive;
+pub(crate) mod backup_archive;
 pub(crate) mod engagement;
 pub(crate) mod keys;
 pub(crate) mod meta;

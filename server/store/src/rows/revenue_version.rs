@@ -12,12 +12,12 @@ use svctrack_core::{
 pub(crate) struct VersionRow {
     /// Time of the change, as in the change log.
     pub(crate) at: Timestamp,
-    pub(crate) replaced: Replaced,
+    pub(crate) replaced: ReplacedValue,
 }
 
 /// Value before the change.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Replaced {
+pub(crate) enum ReplacedValue {
     /// The license did not exist, or had no facts that reports read.
     NoLicense(ObjectId),
     /// Facts of the license, as they are written.
@@ -26,7 +26,7 @@ pub(crate) enum Replaced {
     Settings(String),
 }
 
-impl Replaced {
+impl ReplacedValue {
     /// A license with these facts.
     pub(crate) fn of_license(facts: LicenseFacts<'_>) -> Self {
         Self::License(Box::new(facts.into_owned()))
@@ -41,17 +41,17 @@ mod tests {
     use crate::rows::{keys, stored_value};
 
     /// A license with the usual facts.
-    fn license() -> Replaced {
+    fn license() -> ReplacedValue {
         let text = br#"{"_id":"000000000000000000000001","product":"Suite","_currency":"EUR",
             "companyId":"000000000000000000000002","fromDate":"2024-01-01T00:00:00.000Z",
             "toDate":"2024-12-31T00:00:00.000Z","fixedPeriod":true,"mrr":100.5,"arr":1206,"renewalMrr":100.5,
             "renewalStatus":"renewed","autoRenews":true,"noticePeriod":3,"noticeUnit":"month"}"#;
         let document = Document::parse(text).unwrap();
-        Replaced::of_license(LicenseFacts::as_written(&document).unwrap())
+        ReplacedValue::of_license(LicenseFacts::as_written(&document).unwrap())
     }
 
     /// Bytes of a version, with its key and its header.
-    fn stored(replaced: Replaced) -> (Vec<u8>, Vec<u8>) {
+    fn stored(replaced: ReplacedValue) -> (Vec<u8>, Vec<u8>) {
         let key = keys::change(TenantId::from_bytes([0xaa; 16]), 258);
         let at = Timestamp::parse("2025-01-01").unwrap();
         let value = stored_value::seal_row(&key, &VersionRow { at, replaced }).unwrap();
@@ -64,7 +64,7 @@ mod tests {
         let row: VersionRow = stored_value::unseal_row(&key, &value).unwrap();
         assert_eq!(row.replaced, license());
         assert_eq!((key.len(), value.len()), (24, 82));
-        let none = stored(Replaced::NoLicense(ObjectId::MAX));
+        let none = stored(ReplacedValue::NoLicense(ObjectId::MAX));
         assert_eq!((none.0.len(), none.1.len()), (24, 24));
     }
 

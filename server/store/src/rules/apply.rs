@@ -21,7 +21,7 @@ use crate::{
     Actor, StoreError,
     rows::{
         AppendRows as _, WriteRows as _, keys,
-        revenue_version::{Replaced, VersionRow},
+        revenue_version::{ReplacedValue, VersionRow},
         stored_value::{self, ChangeKind, ChangeRow},
     },
 };
@@ -217,7 +217,7 @@ pub(crate) fn log_change(
     actor: &Actor,
     now: Timestamp,
     what: LoggedChange,
-    replaced: Option<Replaced>,
+    replaced: Option<ReplacedValue>,
     changed: ChangedProperties,
 ) -> Result<u64, StoreError> {
     let LoggedChange { resource, id, kind, version } = what;

@@ -7,7 +7,7 @@ use svctrack_core::{
         version_of,
     },
     resources::license::{self, LICENSE},
-    schema::{CheckedBody, Handling, Lookup, Origin, ReadCtx, ResourceDef},
+    schema::{BodyOrigin, CheckedBody, Lookup, ReadCtx, ResourceDef, UnknownMemberPolicy},
     tracking::{
         group,
         intake::{self, ReceivedEvent},
@@ -19,17 +19,18 @@ use svctrack_core::{
 use super::{
     activity_retention,
     apply::apply,
-    audit, audit_retention, auto_renewal, closings, erasure, integration_issues, message_ids,
+    audit, audit_retention, auto_renewal, closings, erasure, idempotency, integration_issues,
+    message_ids,
     open_tables::{Tables, Transaction},
     parked,
     pending::Pending,
-    stored_outcomes, suppressed_keys, tenant_deletion,
+    suppressed_keys, tenant_deletion,
     tenant_view::TenantView,
     tenants, tokens, usage,
 };
 use crate::{
     Actor, AutoRenewal, Command, Precondition, RecordResponse, Reply, ResponseMemory, StoreError,
-    Tenant, Tracked, Tracking, Upserted, Upserts,
+    Tenant, TrackedEvents, Tracking, Upserted, Upserts,
 };
 
 /// Maximum number of rows of a kind that one command removes after their retention period: others wait a few
@@ -105,7 +106,7 @@ fn dispatch(
             upsert_all(actor, command, tables, pending, ctx).map(Ok)
         }
         Command::Idempotent { key, command } => {
-            stored_outcomes::carry_out(actor, key, command, tables, pending, ctx)
+            idempotency::carry_out(actor, key, command, tables, pending, ctx)
         }
         Command::Track(tracking) => track(actor, tracking, tables, pending, ctx),
         Command::Replay => {
@@ -223,8 +224,8 @@ fn upsert_all(
             Ok(upserted(def, outcomes, ignored))
         }
         Command::Import(Upserts { def, items, access }) => {
-            let bulk = Bulk { def, items, access: *access, handling: Handling::Lenient };
-            ctx.origin = Origin::Row;
+            let bulk = Bulk { def, items, access: *access, handling: UnknownMemberPolicy::Lenient };
+            ctx.origin = BodyOrigin::Row;
             let (outcomes, _) = upsert(actor, &bulk, tables, pending, ctx)?;
             Ok(Reply::Imported(outcomes))
         }
@@ -259,7 +260,7 @@ struct Bulk<'c> {
     def: &'static ResourceDef,
     items: &'c [Item],
     access: UpsertAccess,
-    handling: Handling,
+    handling: UnknownMemberPolicy,
 }
 
 /// Upserts items; each sees the changes of the ones before it (R17).
@@ -312,7 +313,7 @@ fn track(
     let tenant = actor.tenant.id();
     let settings = TenantView::in_transaction(tenant, tables).tracking_settings()?;
     let Tracking { events, findings, received_at, route, sender, .. } = tracking;
-    let mut tracked = Tracked::default();
+    let mut tracked = TrackedEvents::default();
     for (index, event) in events.iter().enumerate() {
         let incoming = ReceivedEvent { event, received_at: *received_at, route: *route, settings };
         let company = group::plan(&incoming, &TenantView::in_transaction(tenant, tables), ctx)?;
@@ -382,7 +383,7 @@ fn sweep(
         return Ok(Reply::Swept(audit_retention::sweep(tables, tenant, ctx.settled)?));
     }
     let more_messages = message_ids::sweep(tables, pending, tenant)?;
-    let more_keys = stored_outcomes::sweep(tables, pending, tenant, ctx)?;
+    let more_keys = idempotency::sweep(tables, pending, tenant, ctx)?;
     let more_parked = parked::sweep(tables, pending, tenant, ctx)?;
     let more_to_erase = erasure::sweep(actor, tables, pending, ctx)?;
     let more_old = activity_retention::sweep(tables, tenant, ctx.settled)?;

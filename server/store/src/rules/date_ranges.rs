@@ -9,7 +9,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
     plan::Activity,
-    tracking::activity::ActivityQuery,
+    tracking::activity_query::ActivityQuery,
     value::{ObjectId, TenantId, Timestamp},
 };
 

@@ -17,12 +17,12 @@ use super::{
     apply::apply,
     audit_erasure,
     command::check_precondition,
-    history, integration_issues,
+    history, idempotency, integration_issues,
     open_tables::{Tables, Transaction},
     parked,
     pending::Pending,
     person_data::{rest_of, tickets_after, tickets_of},
-    stored_outcomes, suppressed_keys,
+    suppressed_keys,
     tenant_view::TenantView,
 };
 use crate::{
@@ -162,7 +162,7 @@ pub(crate) fn go_on(
             Some(ErasureStage::StoredResponses(ObjectId::MIN))
         }
         ErasureStage::StoredResponses(after) => {
-            let read_to = stored_outcomes::erase(tables, pending, tenant, person, after)?;
+            let read_to = idempotency::erase(tables, pending, tenant, person, after)?;
             Some(read_to.map_or(ErasureStage::Audited(0), ErasureStage::StoredResponses))
         }
         ErasureStage::Audited(from) => {

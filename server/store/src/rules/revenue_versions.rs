@@ -11,7 +11,7 @@ use svctrack_core::{
     value::{Document, Members, ObjectId},
 };
 
-use crate::rows::revenue_version::Replaced;
+use crate::rows::revenue_version::ReplacedValue;
 
 /// Value that a change of a record replaces, if reports read it; `before` is the record until then, unless it is new,
 /// and `after` the record then, unless it is deleted.
@@ -19,21 +19,21 @@ pub(crate) fn replaced(
     (def, id): (&ResourceDef, ObjectId),
     before: Option<&Document>,
     after: Option<&Document>,
-) -> Option<Replaced> {
+) -> Option<ReplacedValue> {
     if *def != LICENSE && *def != SETTINGS {
         return None;
     }
     let read = |record: &Document| match *def == LICENSE {
-        true => LicenseFacts::as_written(record).map(Replaced::of_license),
-        false => Some(Replaced::Settings(settings_text(record))),
+        true => LicenseFacts::as_written(record).map(ReplacedValue::of_license),
+        false => Some(ReplacedValue::Settings(settings_text(record))),
     };
     let (before, after) = (before.and_then(read), after.and_then(read));
     if before == after {
         return None;
     }
     let absent = || match *def == LICENSE {
-        true => Replaced::NoLicense(id),
-        false => Replaced::Settings(settings_text(&Document::default())),
+        true => ReplacedValue::NoLicense(id),
+        false => ReplacedValue::Settings(settings_text(&Document::default())),
     };
     Some(before.unwrap_or_else(absent))
 }

@@ -15,7 +15,7 @@ use super::{
     tenant_view::TenantView,
 };
 use crate::{
-    Actor, Reply, Revoked, StoreError, TokenRecord, corruption, is_too_late,
+    Actor, Reply, RevocationScope, StoreError, TokenRecord, corruption, is_too_late,
     rows::{
         Bytes as _, Rows, Snapshot, TOKENS, TOKENS_OF_TENANT, WriteRows as _, keys,
         stored_value::{seal_json, unseal_json},
@@ -278,12 +278,12 @@ pub(crate) fn revoke_token(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,
     id: &str,
-    with: Revoked,
+    with: RevocationScope,
     now: Timestamp,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
     let ids = match with {
-        Revoked::Alone => vec![id.to_owned()],
-        Revoked::Line => line_of(tables, tenant, id)?,
+        RevocationScope::Alone => vec![id.to_owned()],
+        RevocationScope::Line => line_of(tables, tenant, id)?,
     };
     if let Some(scope) = lost_scope(tables, tenant, &ids, now)? {
         let message = format!(

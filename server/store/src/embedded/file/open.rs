@@ -1,4 +1,6 @@
 //! Opens and creates the store's file. A file that is not a sound store is rejected and left unchanged.
+//!
+//! Which commit counts after a crash is up to `commit_header` in [`blocks`](super::blocks).
 
 use std::{fs, io, path::Path};
 

@@ -25,7 +25,7 @@ use crate::{
     },
     rows::{
         self, WriteRows as _,
-        archive::{ArchiveError, ArchivePart, ArchiveReader},
+        backup_archive::{ArchiveError, ArchivePart, ArchiveReader},
     },
     support::{private_folder, regular_file},
 };
@@ -158,7 +158,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        BackupHead, StoreId, embedded::maintenance::compact::compact, rows::archive::ArchiveWriter,
+        BackupHead, StoreId, embedded::maintenance::compact::compact,
+        rows::backup_archive::ArchiveWriter,
     };
 
     #[test]

@@ -21,8 +21,8 @@ use crate::{
     queueing::{
         batch::{Batch, BatchSize, BulkThrottle},
         commit_scope::scope_of,
+        parked_replays::ReplayQueue,
         queue::{CommandResult, WriterTask},
-        replays::ReplayQueue,
         sequence::Sequence,
     },
     rules::{lookup_cache::LookupCache, meta, pending::Pending, tokens},

@@ -6,14 +6,14 @@ use svctrack_core::plan::MAX_PARKED_BYTES;
 
 use super::*;
 use crate::ParkedToday;
-use crate::Tracked;
+use crate::TrackedEvents;
 
 #[tokio::test]
 async fn beyond_those_that_wait_events_are_rejected_and_reported() {
     let world = World::new().await;
     let events = (0..MAX_PARKED + 2).map(|number| event("7", "acme", &number.to_string()));
     let reply = world.write(Command::Track(world.tracking(events.collect()))).await;
-    let Reply::Tracked(Tracked { rejected, .. }) = reply else { panic!("{reply:?}") };
+    let Reply::Tracked(TrackedEvents { rejected, .. }) = reply else { panic!("{reply:?}") };
     assert_eq!(rejected, [10_000, 10_001]);
     let alone = Command::Track(world.tracking(vec![event("7", "acme", "alone")]));
     let alone = world.store.write(world.actor.clone(), alone).await;
@@ -39,7 +39,9 @@ async fn a_sender_leaves_as_many_places_as_its_own_events_have_taken() {
         let tracking = world.tracking(events.collect());
         let command = Command::Track(Tracking { sender: Some(sender.clone()), ..tracking });
         let reply = world.write(command).await;
-        assert!(matches!(reply, Reply::Tracked(Tracked { rejected, .. }) if !rejected.is_empty()));
+        assert!(
+            matches!(reply, Reply::Tracked(TrackedEvents { rejected, .. }) if !rejected.is_empty())
+        );
         sender.count()
     };
     let senders = [ParkedToday::default(), ParkedToday::default()];
@@ -60,7 +62,9 @@ async fn a_sender_leaves_as_many_bytes_as_its_own_events_have_taken() {
         let tracking = world.tracking(events.collect());
         let command = Command::Track(Tracking { sender: Some(sender.clone()), ..tracking });
         let reply = world.write(command).await;
-        assert!(matches!(reply, Reply::Tracked(Tracked { rejected, .. }) if !rejected.is_empty()));
+        assert!(
+            matches!(reply, Reply::Tracked(TrackedEvents { rejected, .. }) if !rejected.is_empty())
+        );
         sender.bytes()
     };
     let senders = [ParkedToday::default(), ParkedToday::default()];

@@ -3,7 +3,7 @@
 use svctrack_core::{
     plan::{KnownPerson, upsert::UpsertAccess},
     resources::{end_user::END_USER, ticket::TICKET},
-    schema::Handling,
+    schema::UnknownMemberPolicy,
 };
 
 use super::*;
@@ -108,7 +108,7 @@ async fn tickets_are_found_among_many() {
             def: &TICKET,
             items: items.collect(),
             access,
-            handling: Handling::Lenient,
+            handling: UnknownMemberPolicy::Lenient,
         })
         .await;
     let user = Document::parse(ADA.as_bytes()).unwrap();

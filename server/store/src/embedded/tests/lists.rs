@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use svctrack_core::{
     plan::upsert::UpsertAccess,
     resources::{end_user::END_USER, license::LICENSE, ticket::TICKET},
-    schema::{Handling, ResourceDef},
+    schema::{ResourceDef, UnknownMemberPolicy},
 };
 
 use super::*;
@@ -77,7 +77,14 @@ async fn a_search_finds_the_same_whichever_end_it_is_at() {
     };
     let items = (0..TICKETS).map(ticket).collect();
     let access = UpsertAccess { create: true, update: true };
-    world.write(Command::Upsert { def: &TICKET, items, access, handling: Handling::Lenient }).await;
+    world
+        .write(Command::Upsert {
+            def: &TICKET,
+            items,
+            access,
+            handling: UnknownMemberPolicy::Lenient,
+        })
+        .await;
     for word in ["all", "second", "seventh", "thousandth", "first", "last", "nothing"] {
         let mut expected: Vec<_> =
             (0..TICKETS).filter(|number| text_of(*number).contains(word)).collect();
@@ -190,7 +197,7 @@ async fn a_range_of_activity_has_logged_and_settled_rows() {
     let user = r#"{"externalId":"idle","companyId":"extid-4"}"#;
     let items = vec![Ok(Document::parse(user.as_bytes()).unwrap())];
     let access = UpsertAccess { create: true, update: true };
-    let handling = Handling::Lenient;
+    let handling = UnknownMemberPolicy::Lenient;
     world.write(Command::Upsert { def: &END_USER, items, access, handling }).await;
     let mut times = Vec::new();
     for hour in 0..HOURS {
@@ -223,7 +230,12 @@ async fn add_licenses(world: &World, numbers: std::ops::Range<usize>) {
     let items = numbers.map(license).collect();
     let access = UpsertAccess { create: true, update: true };
     world
-        .write(Command::Upsert { def: &LICENSE, items, access, handling: Handling::Lenient })
+        .write(Command::Upsert {
+            def: &LICENSE,
+            items,
+            access,
+            handling: UnknownMemberPolicy::Lenient,
+        })
         .await;
 }
 

@@ -3,7 +3,7 @@
 use svctrack_core::resources::user::USER;
 
 use super::*;
-use crate::Revoked;
+use crate::RevocationScope;
 
 #[tokio::test]
 async fn a_user_of_a_token_of_before_there_was_a_mark_is_marked_by_the_cleanup() {
@@ -43,7 +43,7 @@ async fn a_token_that_was_revoked_issues_none_even_where_it_asked_before() {
         world.store.write(asks.clone(), Command::AddToken { token, user: None }).await
     };
     let Ok(Reply::TokenAdded(issued)) = issue().await else { panic!("it was not issued") };
-    world.write(Command::RevokeToken { id, with: Revoked::Alone }).await;
+    world.write(Command::RevokeToken { id, with: RevocationScope::Alone }).await;
     assert!(matches!(issue().await, Err(StoreError::TokenRevoked)));
     let until = world.clock.now();
     let (id, successor) = (issued.id.clone(), new());

@@ -70,7 +70,7 @@ impl World {
     fn upsert(&self, def: &'static ResourceDef, text: &str) {
         let access = UpsertAccess { create: true, update: true };
         let items = vec![Ok(document(text))];
-        let handling = Handling::Lenient;
+        let handling = UnknownMemberPolicy::Lenient;
         write(&self.store, Command::Upsert { def, items, access, handling }).unwrap();
     }
 

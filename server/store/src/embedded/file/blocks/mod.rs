@@ -13,7 +13,7 @@
 //! disk.
 
 mod checksums;
-mod header;
+mod commit_header;
 mod layout;
 #[cfg(test)]
 mod tests;
@@ -25,10 +25,10 @@ use foldhash::fast::RandomState;
 use parking_lot::{Mutex, MutexGuard};
 use redb::StorageBackend;
 
-pub(crate) use self::header::OpenAt;
+pub(crate) use self::commit_header::OpenAt;
 use self::{
     checksums::{ChecksumGroup, NEVER_WRITTEN, is_sound, sum_of},
-    header::{Header, LoadedHeader},
+    commit_header::{Header, LoadedHeader},
     layout::BLOCK_BYTES,
     write_set::WriteSet,
 };

@@ -12,6 +12,7 @@ use super::{
     format::Format,
     import_columns::{ColumnMap, ImportColumns, all_problems, near_property, property_of},
     line_ends::{LineEnds, MAX_LINE_BYTES},
+    separator::{Separator, most_frequent_separator, named_separator},
 };
 
 /// Longest first line of a table, in bytes: each property of a resource has room for a long name.
@@ -20,11 +21,6 @@ const MAX_HEAD_BYTES: u64 = 256 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Length of the beginning of a file that shows its format, in bytes.
 const START_BYTES: u64 = 16;
-/// Beginning of a first line that names the separator.
-const SEPARATOR_NAME: &[u8] = b"sep=";
-/// Separators of the cells of a table, unless one is given; the first of the most frequent in the first line counts.
-const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
-
 /// Options for reading records.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
@@ -52,22 +48,6 @@ impl ReadOptions {
     /// Options of a body, which may hold records of several resources.
     pub fn for_a_body() -> Self {
         Self { may_switch: true, ..Self::default() }
-    }
-}
-
-/// Separator of the cells of a table: one character of ASCII.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Separator(u8);
-
-impl std::str::FromStr for Separator {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.as_bytes() {
-            _ if text == "tab" || text == "\\t" => Ok(Self(b'\t')),
-            [byte] if byte.is_ascii_punctuation() || *byte == b'\t' => Ok(Self(*byte)),
-            _ => Err("expected one character, such as `;`, or `tab`"),
-        }
     }
 }
 
@@ -292,7 +272,7 @@ fn table_of(
     if named.is_some() {
         (head, rest) = first_line(Box::new(rest)).map_err(words)?;
     }
-    let given = options.separator.map(|Separator(byte)| byte);
+    let given = options.separator.map(Separator::byte);
     let separator = given.or(named).unwrap_or_else(|| most_frequent_separator(&head));
     let line = 1 + u64::from(named.is_some());
     let source: ByteSource = Box::new(io::Cursor::new(head).chain(rest));
@@ -331,32 +311,6 @@ fn first_line(source: ByteSource) -> io::Result<(Vec<u8>, BufReader<ByteSource>)
         }
     }
     Ok((head, rest))
-}
-
-/// Separator that a first line such as `sep=;` names: spreadsheets write it, and read it themselves.
-fn named_separator(line: &[u8]) -> Option<u8> {
-    let line = line.strip_suffix(b"\n")?;
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    match line.split_at_checked(SEPARATOR_NAME.len())? {
-        (name, [byte]) if name.eq_ignore_ascii_case(SEPARATOR_NAME) => Some(*byte),
-        _ => None,
-    }
-}
-
-/// The most frequent separator outside quotes.
-fn most_frequent_separator(head: &[u8]) -> u8 {
-    let mut is_quoted = false;
-    let mut counts = [0_usize; SEPARATORS.len()];
-    for byte in head {
-        is_quoted ^= *byte == b'"';
-        let found = SEPARATORS.iter().zip(&mut counts).find(|(separator, _)| *separator == byte);
-        if let (Some((_, count)), false) = (found, is_quoted) {
-            *count += 1;
-        }
-    }
-    let most = counts.iter().max().copied().unwrap_or(0);
-    let found = SEPARATORS.iter().zip(counts).find(|(_, count)| *count == most);
-    found.map_or(b',', |(separator, _)| *separator)
 }
 
 /// Why the heads of columns could not be read.

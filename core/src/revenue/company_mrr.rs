@@ -6,18 +6,16 @@ use std::ops::Range;
 
 use super::{
     ledger::{License, NEVER},
-    license_chain::LicenseLinks,
+    license_chain::{LicenseLinks, LinkedCompany, each_linked},
     movement_class::{CustomerEntry, MovementTally, Paid},
     scope::{ReportScope, index},
 };
-use crate::value::{ObjectId, Timestamp};
+use crate::value::Timestamp;
 
 /// A company with its MRR over time.
 #[derive(Debug)]
-pub(super) struct Payer<'p> {
-    pub(super) id: ObjectId,
-    pub(super) licenses: &'p [License],
-    pub(super) links: &'p LicenseLinks,
+pub(super) struct CompanyMrr<'p> {
+    pub(super) linked: LinkedCompany<'p>,
     /// MRR in each currency of the company.
     pub(super) parts: &'p [(u32, PaymentSteps)],
     /// MRR in the base currency, where the company has several currencies.
@@ -25,29 +23,34 @@ pub(super) struct Payer<'p> {
 }
 
 /// Passes all companies in turn.
-pub(super) fn each_payer(scope: &ReportScope<'_>, mut visit: impl FnMut(&Payer<'_>)) {
-    let mut links = LicenseLinks::new(scope.options);
+pub(super) fn each_company(scope: &ReportScope<'_>, mut visit: impl FnMut(&CompanyMrr<'_>)) {
     let mut parts: Vec<(u32, PaymentSteps)> = Vec::new();
     let mut spare: Vec<PaymentSteps> = Vec::new();
     let mut mixed = PaymentSteps::default();
-    for (id, licenses) in scope.ledger.companies(scope.options.company) {
-        links.link(licenses, scope.ledger.excluded_parents(id));
-        spare.extend(parts.drain(..).map(|(_, stream)| stream));
-        let mut at = 0;
-        for group in licenses.chunk_by(|a, b| a.currency == b.currency) {
-            let Some(currency) = group.first().map(|license| license.currency) else { continue };
-            let mut stream = spare.pop().unwrap_or_default();
-            stream.fill(scope, group, at, &links, |_| 1);
-            parts.push((currency, stream));
-            at += group.len();
-        }
-        let has_several = parts.len() > 1 && scope.converts();
-        if has_several {
-            mixed.fill(scope, licenses, 0, &links, |currency| scope.last_rate(currency));
-        }
-        let mixed = has_several.then_some(&mixed);
-        visit(&Payer { id, licenses, links: &links, parts: &parts, mixed });
-    }
+    each_linked(
+        scope,
+        |_| true,
+        |linked| {
+            let LinkedCompany { licenses, links, .. } = linked;
+            spare.extend(parts.drain(..).map(|(_, stream)| stream));
+            let mut at = 0;
+            for group in licenses.chunk_by(|a, b| a.currency == b.currency) {
+                let Some(currency) = group.first().map(|license| license.currency) else {
+                    continue;
+                };
+                let mut stream = spare.pop().unwrap_or_default();
+                stream.fill(scope, group, at, links, |_| 1);
+                parts.push((currency, stream));
+                at += group.len();
+            }
+            let has_several = parts.len() > 1 && scope.converts();
+            if has_several {
+                mixed.fill(scope, licenses, 0, links, |currency| scope.last_rate(currency));
+            }
+            let mixed = has_several.then_some(&mixed);
+            visit(&CompanyMrr { linked, parts: &parts, mixed });
+        },
+    );
 }
 
 /// MRR from a point in time on, until the next step.

@@ -18,8 +18,8 @@ use super::{
     person_data::{look_through, rest_of},
 };
 use crate::{
-    Actor, Command, IdempotencyKey, RecordResponse, Reply, ResponseMemory, StoreError, Tracked,
-    Upserted,
+    Actor, Command, IdempotencyKey, RecordResponse, Reply, ResponseMemory, StoreError,
+    TrackedEvents, Upserted,
     rows::{Bytes as _, Rows as _, WriteRows as _, get_row, keys, stored_value},
 };
 
@@ -140,7 +140,7 @@ impl StoredReply {
 
 /// Reply to events that were stored before; parked ones may have been processed since.
 fn stored_before() -> Reply {
-    Reply::Tracked(Tracked::default())
+    Reply::Tracked(TrackedEvents::default())
 }
 
 /// Carries out a command, unless one with its key has been: then that one's reply is repeated. Parts of a call are

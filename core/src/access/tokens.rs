@@ -1,38 +1,19 @@
-//! Scopes, tokens and tenants: what a token may do, who may grant it (R43, R44, R57), and the bodies that issue tokens
-//! and change tenants.
-//!
-//! Invariant: a token grants only what its issuer holds, and no longer than the issuer is valid.
+//! Tokens: their fields, and the bodies that issue and rotate them (R44, R57).
 
+use super::{
+    LIST, read_label,
+    scopes::{allows, is_scope},
+};
 use crate::{
-    resources::REGISTRY,
-    schema::{FieldDef, FieldKind, ListLimits, ResourceDef},
+    schema::{FieldDef, FieldKind, ResourceDef},
     value::{
         Document, RecordRef, Timestamp, ValidationError, quoted::quoted,
         validation_error::DATE_FORM,
     },
 };
 
-/// Actions on the records of a resource that a scope can grant.
-pub const ACTIONS: &[&str] = &["read", "create", "update", "delete"];
-/// Scopes that concern no resource.
-pub const OTHER_SCOPES: &[&str] =
-    &["activities:read", "reports:read", "admin", READ_ALL, "*", OPERATOR];
-/// Scope for all data that can be read with a scope that ends in `:read` (R57).
-pub const READ_ALL: &str = "*:read";
-/// Ends a scope for every action on a resource (R57).
-const EVERY_ACTION: &str = ":*";
-/// Scope of an operator's token: create and list tenants. No tenant's token has it, not even with `*` (R44).
-pub const OPERATOR: &str = "operator";
-/// Scope of the session of a user who has signed in to the pages: it acts as the token that it was opened with. No
-/// token can be granted it, and it grants nothing to an API call.
-pub const SESSION: &str = "session";
-/// Longest label, in bytes; it is a name for people.
-pub const MAX_LABEL_BYTES: usize = 200;
 /// Maximum number of scopes of a token: more than any token needs, since `<resource>:*` includes four.
 pub const MAX_SCOPES: usize = 100;
-
-/// Tokens or tenants in a list: all that there are in practice.
-const LIST: ListLimits = ListLimits { default: 10_000, max: 10_000 };
 
 /// Fields of a token in lists.
 pub static TOKEN: ResourceDef = ResourceDef {
@@ -63,85 +44,6 @@ pub static TOKEN: ResourceDef = ResourceDef {
     ..ResourceDef::PLAIN
 };
 
-/// Fields of a tenant in lists.
-pub static TENANT: ResourceDef = ResourceDef {
-    name: "tenant",
-    path: "tenants",
-    doc: "A tenant.",
-    fields: &[
-        FieldDef::new("_id", FieldKind::Key, "UUID of the tenant.").service(),
-        FieldDef::new("name", FieldKind::Text, "Tenant name."),
-        FieldDef::new("createdAt", FieldKind::Date, "When the tenant was created.").service(),
-        FieldDef::new(
-            "state",
-            FieldKind::Text,
-            "Whether it is active, suspended or being deleted.",
-        )
-        .one_of(&["active", "suspended", "deleting"])
-        .service(),
-        FieldDef::new("suspended", FieldKind::Bool, "Whether its calls and events are rejected."),
-        FieldDef::new(
-            "rowsRemoved",
-            FieldKind::Integer,
-            "Rows already removed, if the tenant is being deleted.",
-        )
-        .service(),
-    ],
-    list: LIST,
-    ..ResourceDef::PLAIN
-};
-
-/// Whether a text is a scope: `{resource}:{action}`, `{resource}:*`, or one of [`OTHER_SCOPES`].
-///
-/// ```
-/// use svctrack_core::access::is_scope;
-/// assert!(is_scope("products:create") && is_scope("products:*") && is_scope("*:read"));
-/// assert!(!is_scope("*:create") && !is_scope("colours:read"));
-/// ```
-pub fn is_scope(text: &str) -> bool {
-    let of_resource = text.split_once(':').is_some_and(|(path, action)| {
-        (action == "*" || ACTIONS.contains(&action)) && REGISTRY.iter().any(|def| def.path == path)
-    });
-    of_resource || OTHER_SCOPES.contains(&text)
-}
-
-/// Every scope, for the OpenAPI description.
-pub fn every_scope() -> Vec<String> {
-    let of_resources = REGISTRY.iter().flat_map(|def| {
-        ACTIONS.iter().chain(&["*"]).map(|action| format!("{}:{action}", def.path))
-    });
-    of_resources.chain(OTHER_SCOPES.iter().map(|scope| (*scope).to_owned())).collect()
-}
-
-/// Whether the granted scopes allow an action that needs `wanted`. The scope `*` allows everything of its tenant,
-/// `*:read` to read all data that has a scope for reading, `<resource>:*` every action on the resource (R57).
-///
-/// ```
-/// use svctrack_core::access::allows;
-/// let granted = ["*:read".to_owned(), "products:*".to_owned()];
-/// assert!(allows(&granted, "reports:read") && allows(&granted, "products:delete"));
-/// assert!(!allows(&granted, "companies:update") && !allows(&granted, "admin"));
-/// ```
-pub fn allows(granted: &[String], wanted: &str) -> bool {
-    granted.iter().any(|scope| scope == wanted || covers(scope, wanted))
-}
-
-/// Whether a scope includes `wanted`.
-fn covers(scope: &str, wanted: &str) -> bool {
-    match scope {
-        "*" => wanted != OPERATOR,
-        READ_ALL => wanted.ends_with(":read"),
-        _ => scope.strip_suffix(EVERY_ACTION).is_some_and(|resource| {
-            wanted.strip_prefix(resource).is_some_and(|rest| rest.starts_with(':'))
-        }),
-    }
-}
-
-/// First scope of a token that a caller does not hold, and so cannot issue.
-pub fn first_missing_scope<'s>(held: &[String], scopes: &'s [String]) -> Option<&'s str> {
-    scopes.iter().map(String::as_str).find(|scope| !allows(held, scope))
-}
-
 /// The issuer of a token, which may have no more scopes, and expire no later (R44).
 #[derive(Clone, Copy, Debug)]
 pub struct Issuer<'a> {
@@ -149,71 +51,6 @@ pub struct Issuer<'a> {
     pub scopes: &'a [String],
     /// Expiry date of the issuer; none if it does not expire.
     pub expires_at: Option<Timestamp>,
-}
-
-/// The body that creates a tenant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewTenant {
-    /// Name of the tenant's owner, for people.
-    pub name: String,
-}
-
-impl NewTenant {
-    /// Members that the body of a new tenant can have.
-    pub const MEMBERS: &[&str] = &["name"];
-
-    /// Reads `{name}`.
-    ///
-    /// # Errors
-    /// Every problem found.
-    pub fn read(sent: &Document) -> Result<Self, Vec<ValidationError>> {
-        let mut issues = Vec::new();
-        let name = read_label(sent, "name", &mut issues);
-        if issues.is_empty() { Ok(Self { name }) } else { Err(issues) }
-    }
-}
-
-/// Body of a tenant update: absent members do not change.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TenantChange {
-    /// New name; none leaves the name as it is.
-    pub name: Option<String>,
-    /// Whether calls and events of the tenant are rejected from now on.
-    pub suspended: Option<bool>,
-}
-
-impl TenantChange {
-    /// Reads `{name?, suspended?}`.
-    ///
-    /// # Errors
-    /// Every problem found.
-    pub fn read(sent: &Document) -> Result<Self, Vec<ValidationError>> {
-        let mut issues = Vec::new();
-        let name = sent.get("name").map(|_| read_label(sent, "name", &mut issues));
-        let suspended = sent.value("suspended").and_then(|value| {
-            let read = match value.text() {
-                "true" => Some(true),
-                "false" => Some(false),
-                _ => None,
-            };
-            if read.is_none() {
-                let found = quoted(value.text());
-                let message = format!("`suspended` must be `true` or `false`; found {found}");
-                issues.push(ValidationError::of_member("suspended", "invalid_value", message));
-            }
-            read
-        });
-        if issues.is_empty() { Ok(Self { name, suspended }) } else { Err(issues) }
-    }
-}
-
-/// Members of a body that are not among `known`; they are ignored (R6).
-pub fn unknown_members(sent: &Document, known: &[&str]) -> Vec<String> {
-    sent.iter()
-        .map(|(name, _)| name)
-        .filter(|name| !known.contains(name))
-        .map(str::to_owned)
-        .collect()
 }
 
 /// The body that creates a token.
@@ -326,15 +163,6 @@ fn read_end(
         issues.push(ValidationError::of_member("expiresAt", "expires_after_issuer", message));
     }
     Some(end)
-}
-
-fn read_label(sent: &Document, name: &str, issues: &mut Vec<ValidationError>) -> String {
-    let label = sent.text(name).map(|label| label.trim().to_owned()).unwrap_or_default();
-    if label.is_empty() || label.len() > MAX_LABEL_BYTES {
-        let message = format!("`{name}` must be a string of 1 to {MAX_LABEL_BYTES} bytes");
-        issues.push(ValidationError::of_member(name, "required", message));
-    }
-    label
 }
 
 fn read_scopes(sent: &Document, held: &[String], issues: &mut Vec<ValidationError>) -> Vec<String> {
