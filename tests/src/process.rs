@@ -25,7 +25,7 @@ use crate::{TENANT, client::Client, project, workload::Target};
 
 /// How long a test waits for something that ought to happen at once, before it says that it does not: long enough for
 /// a machine that is busy with other work.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A user who has no other processes.
 const USER: u32 = 61_234;
