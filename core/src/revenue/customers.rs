@@ -109,7 +109,7 @@ pub struct CurrencyAmount {
     pub mrr: Number,
 }
 
-/// Companies with licenses as they are at `now`: the largest amount at stake first, companies without a rate last, and
+/// Companies with licenses, of a product if one is requested, as they are at `now`: the largest amount at stake first, companies without a rate last, and
 /// equal ones in the order of their ids.
 ///
 /// # Errors
@@ -123,6 +123,10 @@ pub fn customers(
     let scope = ReportScope::new(ledger, options)?;
     let mut lines: Vec<(Customer, CustomerUsage)> = Vec::new();
     each_company(&scope, |company| {
+        // With a product, those who have had it.
+        if !company.linked.licenses.iter().any(|license| scope.counts(license)) {
+            return;
+        }
         let usage = usage_of(company.linked.id);
         lines.push((Customer::new(&scope, company, &usage), usage));
     });

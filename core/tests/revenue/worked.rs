@@ -466,6 +466,10 @@ fn a_customer_is_reported_with_its_next_renewal() {
         _ => CustomerUsage::default(),
     };
     let report = customers(&ledger(LICENSES), &asked(), &usage, &Weights::default()).unwrap();
+    let of_product = ReportOptions { product: Some("Addon".to_owned()), ..asked() };
+    let of_product =
+        customers(&ledger(LICENSES), &of_product, &usage, &Weights::default()).unwrap();
+    assert_eq!(of_product.rows.iter().map(|row| name(row.company)).collect::<Vec<_>>(), ["Pico"]);
     let row = |row: &Customer| {
         let text = |day: Option<Day>| day.map_or("-".into(), |day| day.to_string());
         let stake = row.at_stake.as_ref().unwrap();
