@@ -19,6 +19,7 @@ pub mod script;
 
 #[cfg(feature = "records")]
 pub mod activity;
+#[cfg(feature = "records")]
 pub mod activity_query;
 #[cfg(feature = "records")]
 pub mod bulk;
