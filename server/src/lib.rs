@@ -51,7 +51,7 @@ mod route_def;
 pub mod router;
 mod routes;
 pub mod run;
-pub mod script;
+pub mod script_info;
 mod sender_limits;
 pub mod served_parts;
 mod setting_text;

@@ -53,7 +53,7 @@ fn by_path(addresses: &Addresses) -> Result<BTreeMap<String, Methods>, String> {
     }
     for path in addresses.files().into_keys() {
         let serve = ResourceHandler::Alone(|app, mut request| {
-            Box::pin(async move { routes::files::read(&app, &mut request).await })
+            Box::pin(async move { routes::static_files::read(&app, &mut request).await })
         });
         let methods = vec![(Method::GET, ServedMethod { serve, has_parameters: false })];
         paths.insert(path, methods);

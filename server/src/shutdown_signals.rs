@@ -1,4 +1,6 @@
 //! SIGTERM, SIGINT and SIGHUP: the signals by which an operator stops the server.
+//!
+//! Requests in flight finish in `listener`; `run` stops the jobs, and the store at last.
 
 use std::io::{self, IsTerminal as _};
 

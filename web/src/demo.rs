@@ -2,8 +2,9 @@
 
 use crate::{
     addresses::Addresses,
+    content_security_policy::demo_policy,
     escape::html,
-    page::{Page, fill, source},
+    page::{Page, fill},
     snippet::{SnippetScript, snippet, snippet_source},
 };
 
@@ -39,23 +40,12 @@ pub fn demo_page(addresses: &Addresses, own: Option<&Addresses>, tenant: DemoTen
         ("tenant", html(known.unwrap_or_default())),
         ("base_url", html(used.base_url())),
     ];
-    Page { html: fill(TEMPLATE, &values), csp: policy(used.origin(), hash) }
+    Page { html: fill(TEMPLATE, &values), csp: demo_policy(used.origin(), hash) }
 }
 
 /// Attribute of an element that is shown only when `is_shown`.
 fn hidden_unless(is_shown: bool) -> String {
     if is_shown { "" } else { "hidden" }.to_owned()
-}
-
-/// Policy that allows only what the page needs. Besides the page's own origin it names the `origin` from which the
-/// snippet loads, because a server can be visited under other names.
-fn policy(origin: &str, hash: Option<String>) -> String {
-    let hash = hash.map(|hash| [" ", &hash].concat()).unwrap_or_default();
-    let origin = source(origin);
-    format!(
-        "default-src 'none'; script-src 'self'{origin} 'wasm-unsafe-eval'{hash}; style-src 'self'; \
-         connect-src 'self'{origin}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use hypertext::prelude::*;
 use self::search::search;
 pub(crate) use self::search::{Section, SectionPage};
 use crate::{
+    content_security_policy::DOCS_POLICY,
     escape::html,
     page::{Page, fill},
     reference::ReferenceIndex,
@@ -41,23 +42,18 @@ const REFERENCE: &str = include_str!(concat!(env!("OUT_DIR"), "/docs-api.html"))
 const MISSING: &str = include_str!(concat!(env!("OUT_DIR"), "/docs-missing.html"));
 const RESULTS: &str = include_str!(concat!(env!("OUT_DIR"), "/docs-search.html"));
 
-/// Content security policy of the docs: their own scripts, styles and pictures.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
-    connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
-    require-trusted-types-for 'script'; trusted-types 'none'";
-
 /// Maximum number of results of a search.
 const MAX_RESULTS: usize = 30;
 
 /// The page at `/docs/{slug}`.
 pub fn doc_page(slug: &str) -> Option<Page> {
     let page = DOC_PAGES.iter().find(|page| page.slug == slug)?;
-    Some(Page { html: page.html.to_owned(), csp: POLICY.to_owned() })
+    Some(Page { html: page.html.to_owned(), csp: DOCS_POLICY.to_owned() })
 }
 
 /// Page for an address below `/docs` without a page.
 pub fn missing_doc_page() -> Page {
-    Page { html: MISSING.to_owned(), csp: POLICY.to_owned() }
+    Page { html: MISSING.to_owned(), csp: DOCS_POLICY.to_owned() }
 }
 
 /// A page of the reference in its frame: the groups of the sidebar are each a name and a title, and `group` is that of
@@ -90,7 +86,7 @@ pub(crate) fn reference_frame(
 
 /// A page of the reference, as it is sent.
 pub fn reference_page(html: String) -> Page {
-    Page { html, csp: POLICY.to_owned() }
+    Page { html, csp: DOCS_POLICY.to_owned() }
 }
 
 /// What a search finds, the best first.
@@ -110,7 +106,7 @@ pub fn doc_search_page(query: &str, reference: &ReferenceIndex) -> Page {
         }
     };
     let values = [("query", html(query)), ("results", results.render().into_inner())];
-    Page { html: fill(RESULTS, &values), csp: POLICY.to_owned() }
+    Page { html: fill(RESULTS, &values), csp: DOCS_POLICY.to_owned() }
 }
 
 #[cfg(test)]

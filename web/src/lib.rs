@@ -5,6 +5,7 @@
 
 mod addresses;
 mod asset;
+mod content_security_policy;
 mod demo;
 mod docs;
 mod escape;

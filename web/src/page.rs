@@ -20,13 +20,3 @@ pub(crate) fn fill(template: &str, values: &[(&str, String)]) -> String {
     }
     page
 }
-
-/// An origin as an entry of a policy; none when it has a character that could end the entry.
-pub(crate) fn source(origin: &str) -> String {
-    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b":/.-[]".contains(&byte);
-    if origin.contains("://") && origin.bytes().all(is_safe) {
-        [" ", origin].concat()
-    } else {
-        String::new()
-    }
-}

@@ -10,7 +10,7 @@ use super::{
     movement_class::{IntervalSums, MovementTally},
     options::MovementView,
     overdue::{OverdueSums, overdue_of},
-    scope::{ReportScope, index},
+    report_scope::{ReportScope, index},
 };
 
 /// Sums of companies, by currency and in the base currency.

@@ -2,13 +2,13 @@
 
 use super::{
     calendar::{Day, Interval, ReportPeriod},
-    cohorts::Cohorts,
     currency_rows::Series,
     customers::Customers,
     explain::Explanation,
     explained_line::LineExplanation,
     forecast::{Forecast, ForecastRow},
     money_units::percent,
+    mrr_cohorts::Cohorts,
     mrr_movements::{MovementRow, Movements},
     query::{ReportPart, ReportQuery},
     renewals::{RenewalRow, Renewals},

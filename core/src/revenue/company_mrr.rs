@@ -8,7 +8,7 @@ use super::{
     ledger::{License, NEVER},
     license_chain::{LicenseLinks, LinkedCompany, each_linked},
     movement_class::{CustomerEntry, MovementTally, Paid},
-    scope::{ReportScope, index},
+    report_scope::{ReportScope, index},
 };
 use crate::value::Timestamp;
 

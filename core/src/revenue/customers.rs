@@ -18,7 +18,7 @@ use super::{
     overdue::overdue_of,
     renewals::notice_of,
     report_header::ReportHeader,
-    scope::ReportScope,
+    report_scope::ReportScope,
     status::status_of,
     table::{TableRow, TextTable},
 };

@@ -3,7 +3,6 @@
 use super::{
     account::{Account, MrrSums},
     calendar::{Day, ReportPeriod},
-    cohorts::{check_interval, cohort_of},
     company_mrr::{CompanyMrr, ReportWindows, each_company},
     currency_rows::Series,
     customers::CompanyNameLookup,
@@ -11,10 +10,11 @@ use super::{
     hex,
     ledger::{Ledger, NEVER},
     money_units::{CONVERTED_SCALE, money, number_of},
+    mrr_cohorts::{check_interval, cohort_of},
     mrr_movements::{CompanySegmentLookup, MovementRow, MovementsBuilder},
     options::{MovementView, ReportOptions},
     overdue::overdue_of,
-    scope::ReportScope,
+    report_scope::ReportScope,
     table::{TableRow, TextTable},
 };
 use crate::value::{

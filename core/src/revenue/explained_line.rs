@@ -6,7 +6,7 @@ use super::{
     explain::add_up,
     hex,
     money_units::{CONVERTED_SCALE, number_of},
-    scope::ReportScope,
+    report_scope::ReportScope,
     table::TableRow,
 };
 use crate::value::{

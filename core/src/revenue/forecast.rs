@@ -12,7 +12,7 @@ use super::{
     movement_class::IntervalSums,
     options::ReportOptions,
     report_header::ReportHeader,
-    scope::{ReportScope, index},
+    report_scope::{ReportScope, index},
     table::{TableRow, TextTable},
 };
 use crate::value::{Number, Timestamp, number::MONEY_SCALE};

@@ -12,7 +12,7 @@ use super::{
     license_chain::{LinkedCompany, each_linked},
     money_units::money,
     options::ReportOptions,
-    scope::ReportScope,
+    report_scope::ReportScope,
     table::TextTable,
 };
 use crate::value::{Number, ObjectId, Timestamp};

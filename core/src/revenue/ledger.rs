@@ -14,7 +14,7 @@ use super::{
     error::ReportError,
     license_facts::{LicenseFacts, RenewalStatus},
     money_units,
-    scope::index,
+    report_scope::index,
 };
 use crate::value::{ObjectId, Timestamp, Zone};
 

@@ -13,7 +13,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use super::{
     ledger::{License, NEVER},
     options::ReportOptions,
-    scope::ReportScope,
+    report_scope::ReportScope,
 };
 use crate::{
     resources::{company_status::SUCCESSOR_DAYS, license_line::LicenseLines},

@@ -23,8 +23,8 @@ mod capped_list;
 mod chart;
 mod closed_difference;
 mod closing;
-mod cohorts;
 mod company_mrr;
+mod conversion;
 mod currency_rows;
 mod customers;
 mod customers_query;
@@ -39,6 +39,7 @@ mod license_chain;
 mod license_facts;
 mod money_units;
 mod movement_class;
+mod mrr_cohorts;
 mod mrr_movements;
 mod options;
 mod overdue;
@@ -51,8 +52,8 @@ mod renewals;
 mod renewals_explained;
 mod report;
 mod report_header;
+mod report_scope;
 mod retention;
-mod scope;
 mod segments;
 mod status;
 mod table;
@@ -75,7 +76,7 @@ pub use self::{
         ClosedMonth, Closing, ClosingRequest, CompanyFigures, ListedMonth, MonthFigures,
         ReopenedMonth, Reopening, days_of_month,
     },
-    cohorts::{Cohort, CohortCell, CohortColumn, Cohorts, cohorts},
+    conversion::MissingRate,
     currency_rows::Series,
     customers::{
         CompanyNameLookup, CurrencyAmount, Customer, CustomerUsageLookup, Customers, customers,
@@ -93,6 +94,7 @@ pub use self::{
     },
     ledger::{Ledger, Reason},
     license_facts::{LicenseFacts, RenewalStatus},
+    mrr_cohorts::{Cohort, CohortCell, CohortColumn, Cohorts, cohorts},
     mrr_movements::{CompanySegmentLookup, MAX_SEGMENTS, MovementRow, Movements, Segment, mrr},
     options::{History, MAX_GAP_DAYS, MovementView, ReportOptions, Valuation},
     overdue::OverdueLicense,
@@ -107,8 +109,8 @@ pub use self::{
     },
     report::{ClosedMonthComparison, Report, ReportSources, RetentionAndCohorts, report},
     report_header::ReportHeader,
+    report_scope::Excluded,
     retention::{Formulas, Retention, RetentionRow, RetentionSeries, retention},
-    scope::{Excluded, MissingRate},
     segments::SegmentBy,
     table::TextTable,
     usage_explained::{ExplainedUser, UsageExplanation},

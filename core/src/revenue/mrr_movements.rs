@@ -19,7 +19,7 @@ use super::{
     overdue::{OverdueLicense, overdue_licenses},
     overlaps::{Overlap, overlaps_of},
     report_header::ReportHeader,
-    scope::ReportScope,
+    report_scope::ReportScope,
     table::{TableRow, TextTable},
 };
 use crate::value::{Number, ObjectId, number::MONEY_SCALE};

@@ -5,7 +5,7 @@ use std::ops::{AddAssign, SubAssign};
 
 use super::{
     calendar::Day, capped_list::CappedList, hex, ledger::License, license_chain::LinkedCompany,
-    money_units::money, scope::ReportScope,
+    money_units::money, report_scope::ReportScope,
 };
 use crate::value::{Number, ObjectId, Timestamp};
 

@@ -2,7 +2,7 @@
 
 use super::{
     calendar::Day, capped_list::CappedList, hex, ledger::NEVER, license_chain::LinkedCompany,
-    scope::ReportScope,
+    report_scope::ReportScope,
 };
 use crate::value::{ObjectId, Timestamp};
 

@@ -9,7 +9,7 @@ use super::{
     capped_list::MAX_LISTED,
     hex,
     renewals::{RenewalOutcome, RenewalsBy},
-    scope::index,
+    report_scope::index,
     table::TableRow,
 };
 use crate::value::{Number, ObjectId};

@@ -18,7 +18,7 @@ use super::{
     renewal_line::{RenewalLine, RenewalLines},
     renewals_explained::RenewalsLine,
     report_header::ReportHeader,
-    scope::{Excluded, ReportScope, index},
+    report_scope::{Excluded, ReportScope, index},
     table::{TableRow, TextTable},
 };
 use crate::value::{Number, ObjectId, Timestamp, number::MONEY_SCALE};

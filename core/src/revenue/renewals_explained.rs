@@ -9,7 +9,7 @@ use super::{
     options::ReportOptions,
     renewal_line::RenewalLine,
     renewals::{EndingLicense, RenewalSums, RenewalsBy},
-    scope::ReportScope,
+    report_scope::ReportScope,
     table::TextTable,
 };
 use crate::value::Number;

@@ -2,8 +2,9 @@
 
 use super::{
     calendar::{Day, Interval},
+    conversion::MissingRate,
     options::{MovementView, Valuation},
-    scope::{Excluded, MissingRate, ReportScope},
+    report_scope::{Excluded, ReportScope},
 };
 use crate::value::{Timestamp, counted, quoted::shortened};
 

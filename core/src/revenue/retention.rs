@@ -11,7 +11,7 @@ use super::{
     money_units::{CONVERTED_SCALE, number_of, ratio},
     options::ReportOptions,
     report_header::ReportHeader,
-    scope::ReportScope,
+    report_scope::ReportScope,
     table::{TableRow, TextTable},
 };
 use crate::value::{Number, number::MONEY_SCALE};

@@ -1,7 +1,8 @@
 //! The status of a company by the licenses of a report.
 
 use super::{
-    ledger::License, license_chain::LinkedCompany, license_facts::RenewalStatus, scope::ReportScope,
+    ledger::License, license_chain::LinkedCompany, license_facts::RenewalStatus,
+    report_scope::ReportScope,
 };
 use crate::{
     resources::company_status::{CompanyStatus, LicenseTerm, SUCCESSOR_DAYS},

@@ -1,4 +1,5 @@
-//! Responses for activities (R38) and parked events; [`activity_query`](super::activity_query) has the query of a list.
+//! Responses for activities (R38) and parked events, and which activities are retained;
+//! [`activity_query`](super::activity_query) has the query of a list.
 
 use super::event::{Event, name};
 use crate::{

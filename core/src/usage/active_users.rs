@@ -1,5 +1,5 @@
 //! Active users and companies (R51): how many were active in the days that end with each day, which are new, returning
-//! or dormant, and how many of a week's new ones come back.
+//! or dormant.
 
 use std::ops::Range;
 
@@ -106,7 +106,7 @@ pub(super) fn period_of_days(periods: &[Range<usize>]) -> Vec<u32> {
 }
 
 /// Periods, which are found by days.
-struct Periods<'p> {
+pub(super) struct Periods<'p> {
     periods: &'p [Range<usize>],
     period_of: Vec<u32>,
     /// First day of the first period, where each period is one day, the next one after the one before.
@@ -114,7 +114,7 @@ struct Periods<'p> {
 }
 
 impl<'p> Periods<'p> {
-    fn new(periods: &'p [Range<usize>]) -> Self {
+    pub(super) fn new(periods: &'p [Range<usize>]) -> Self {
         let first = periods.first().map(|days| days.start);
         let is_day = |(at, days): (usize, &Range<usize>)| {
             first.is_some_and(|first| *days == (first + at..first + at + 1))
@@ -134,13 +134,13 @@ impl<'p> Periods<'p> {
     }
 
     /// Period of a day, if it is in one.
-    fn at(&self, day: usize) -> Option<usize> {
+    pub(super) fn at(&self, day: usize) -> Option<usize> {
         let period = self.period_of.get(day).filter(|period| **period != NO_PERIOD)?;
         Some(index(*period))
     }
 
     /// Periods in which a user was active, in their order.
-    fn of_presence(&self, presence: &Presence) -> impl Iterator<Item = usize> {
+    pub(super) fn of_presence(&self, presence: &Presence) -> impl Iterator<Item = usize> {
         let mut days = bits(&presence.words);
         std::iter::from_fn(move || {
             loop {
@@ -183,37 +183,5 @@ pub fn lifecycles<'p>(
         before = found.active;
     }
     found.drain(..found.len().min(1));
-    found
-}
-
-/// Users who were first active in one week.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cohort {
-    /// Number of the cohort's users who were active in that week, and in each of the weeks after it.
-    pub kept: Vec<u64>,
-}
-
-/// Cohorts of weeks: the places of their days, each week after the one before.
-pub fn cohorts<'p>(
-    all: impl Iterator<Item = &'p Presence>,
-    weeks: &[Range<usize>],
-    first_day: impl Fn(u32) -> Option<usize>,
-) -> Vec<Cohort> {
-    let cohort = |at| Cohort { kept: vec![0; weeks.len() - at] };
-    let mut found: Vec<Cohort> = (0..weeks.len()).map(cohort).collect();
-    let weeks = Periods::new(weeks);
-    for presence in all {
-        let first = presence.first.and_then(&first_day).and_then(|day| weeks.at(day));
-        let Some((first, cohort)) = first.and_then(|first| Some((first, found.get_mut(first)?)))
-        else {
-            continue;
-        };
-        for week in weeks.of_presence(presence) {
-            if let Some(kept) = week.checked_sub(first).and_then(|later| cohort.kept.get_mut(later))
-            {
-                *kept += 1;
-            }
-        }
-    }
     found
 }

@@ -9,6 +9,7 @@ mod action_names;
 mod active_users;
 mod block;
 mod calendar;
+mod cohorts;
 mod counting;
 mod presence;
 mod report_days;
@@ -19,9 +20,10 @@ mod tests;
 
 #[doc(inline)]
 pub use self::{
-    active_users::{Cohort, Lifecycle, cohorts, lifecycles, trailing},
+    active_users::{Lifecycle, lifecycles, trailing},
     block::{Block, MalformedBlock, UsageEntry, UserPart},
     calendar::Calendar,
+    cohorts::{Cohort, cohorts},
     counting::{ActionCounts, MAX_ACTIONS, UsageCounting, UsageCounts, UserUsage},
     presence::Presence,
     report_days::Windows,

@@ -11,7 +11,7 @@ use svctrack_core::value::TenantId;
 use svctrack_server::{
     api_client::{ApiClient, script::of_running},
     config::{AddressSettings, Config, ConfigOverrides, StoreSettings},
-    script::{WASM_SOURCE, to_json},
+    script_info::{WASM_SOURCE, to_json},
 };
 use svctrack_web::{SnippetScript, npm_package};
 

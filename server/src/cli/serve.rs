@@ -1,4 +1,4 @@
-//! `svctrack serve`, and `svctrack` alone: runs the server.
+//! `svctrack serve`, and `svctrack` alone: runs the server. `config::options` has its flags.
 
 use clap::{ArgMatches, Args};
 use svctrack_server::{config::ConfigOverrides, run, workers};

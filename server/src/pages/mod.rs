@@ -11,11 +11,11 @@ mod company;
 mod currencies;
 mod customers;
 mod demo;
+mod downloads;
 mod erasure;
 mod excluded_licenses;
 mod explained_usage;
 mod explanation;
-mod files;
 mod health;
 mod home;
 mod import;
@@ -116,9 +116,9 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/customers/views", &[(Method::POST, closed!(views::save_customers))]),
     ("/app/reports/:kind", &[(Method::GET, closed!(reports::report))]),
     ("/app/reports/:kind/explain", &[(Method::GET, closed!(explanation::explain))]),
-    ("/app/files/:resource", &[(Method::GET, closed!(files::file))]),
-    ("/app/files/reports/:kind", &[(Method::GET, closed!(files::file))]),
-    ("/app/files/endusers/:id/export", &[(Method::GET, closed!(files::file))]),
+    ("/app/files/:resource", &[(Method::GET, closed!(downloads::file))]),
+    ("/app/files/reports/:kind", &[(Method::GET, closed!(downloads::file))]),
+    ("/app/files/endusers/:id/export", &[(Method::GET, closed!(downloads::file))]),
     ("/app/records/:resource", &[(Method::GET, closed!(records::list))]),
     ("/app/records/:resource/new", &[(Method::GET, closed!(records::new)), (Method::POST, closed!(records::create))]),
     ("/app/records/:resource/views", &[(Method::POST, closed!(views::save))]),

@@ -15,7 +15,7 @@ use crate::{
     app::{App, DescribeApi},
     error::Error,
     pages::respond,
-    script::to_json,
+    script_info::to_json,
 };
 
 /// `GET /script.json`: snippet, policy and files of the script, as `svctrack script` prints them (D13).

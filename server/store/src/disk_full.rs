@@ -1,5 +1,7 @@
 //! Classifies failed operations of the file: a full disk, quota or file rejects writes until there is space again; any
 //! other failure is a failing disk.
+//!
+//! Writes are rejected until `reopen_after_error` of the engine succeeds.
 
 use std::io;
 

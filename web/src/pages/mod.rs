@@ -100,20 +100,17 @@ pub use self::{
         new_token_page, token_page, tokens_page,
     },
 };
-use crate::page::Page;
-
-/// Content security policy of a page: its own scripts, styles and pictures, and forms that go to this server.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
-    form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
-    trusted-types 'none'";
+use crate::{
+    content_security_policy::{PAGES_POLICY, policy_with_wasm},
+    page::Page,
+};
 
 /// The HTML of a page, with its policy.
 fn page(html: impl Renderable) -> Page {
-    Page { html: html.render().into_inner(), csp: POLICY.to_owned() }
+    Page { html: html.render().into_inner(), csp: PAGES_POLICY.to_owned() }
 }
 
 /// A page with a form, which WebAssembly checks.
 fn page_with_form(html: impl Renderable) -> Page {
-    let csp = POLICY.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'");
-    Page { csp, ..page(html) }
+    Page { csp: policy_with_wasm(), ..page(html) }
 }

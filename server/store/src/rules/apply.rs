@@ -11,7 +11,7 @@ use svctrack_core::{
 };
 
 use super::{
-    audit, engagement, history, integration_issues as issues_report, message_ids, new_users,
+    audit, engagement, history, integration_issues as issues_report, message_ids, new_user_count,
     open_tables::{Tables, Transaction},
     parked,
     pending::Pending,
@@ -183,7 +183,7 @@ impl<T: Transaction> Applier<'_, T> {
             AppendedRow::Message(id, received_at, route) => {
                 message_ids::remember(tables, self.pending, tenant, id, *received_at, *route)
             }
-            AppendedRow::NewEndUser(at) => new_users::add(tables, tenant, *at),
+            AppendedRow::NewEndUser(at) => new_user_count::add(tables, tenant, *at),
         }
     }
 

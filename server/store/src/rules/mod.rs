@@ -19,7 +19,7 @@ pub(crate) mod integration_issues;
 pub(crate) mod lookup_cache;
 pub(crate) mod message_ids;
 pub(crate) mod meta;
-pub(crate) mod new_users;
+pub(crate) mod new_user_count;
 pub(crate) mod open_tables;
 pub(crate) mod parked;
 pub(crate) mod pending;

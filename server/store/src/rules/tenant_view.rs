@@ -13,7 +13,7 @@ use svctrack_core::{
 
 use super::{
     lookup_cache::LookupCache,
-    message_ids, new_users,
+    message_ids, new_user_count,
     open_tables::{RecordTables, Tables, Transaction},
     suppressed_keys,
 };
@@ -75,7 +75,7 @@ impl<T: Transaction> Planning for Tables<T> {
     }
 
     fn new_end_users(&self, tenant: TenantId, now: Timestamp) -> Result<u64, StoreError> {
-        new_users::count(&self.counters, tenant, now)
+        new_user_count::count(&self.counters, tenant, now)
     }
 }
 

@@ -5,10 +5,10 @@
 //!
 //! Invariant: whenever the machine stops, every block that was on disk at the last sync and has not been written since
 //! matches its checksum. Blocks that were being written may not match, and need not: redb writes no page that a commit
-//! on disk reaches. Only block 0 is written in place, by [`header`].
+//! on disk reaches. Only block 0 is written in place, by [`commit_header`].
 //!
 //! A commit of redb needs two syncs: one for its pages, one for the header that makes them count. Here one sync is
-//! enough for both, unless there are more blocks than a header can name ([`names`]), or the file grows or shrinks.
+//! enough for both, unless there are more blocks than a header can name ([`write_set`]), or the file grows or shrinks.
 //! Invariant: no block that the header on disk names is rewritten or truncated before a twin of it without names is on
 //! disk.
 

@@ -3,13 +3,12 @@
 use std::ops::Range;
 
 use super::{
-    calendar::{Day, IntervalBounds},
+    calendar::IntervalBounds,
     capped_list::MAX_LISTED,
+    conversion::MissingRate,
     error::ReportError,
     ledger::{Ledger, License, Reason},
-    money_units,
-    options::{ReportOptions, Valuation},
-    rates::ExchangeRates,
+    options::ReportOptions,
 };
 use crate::value::ObjectId;
 
@@ -26,7 +25,7 @@ pub(super) struct ReportScope<'r> {
     pub(super) base: Option<String>,
     /// Rates by row and currency: one row for all, or that of the day before the report and one for the last day of
     /// each interval. 0 where a rate is missing, and none without a base currency.
-    rates: Option<Vec<Vec<i128>>>,
+    pub(super) rates: Option<Vec<Vec<i128>>>,
     pub(super) missing: Vec<MissingRate>,
 }
 
@@ -36,15 +35,6 @@ enum ProductFilter {
     Any,
     Only(u32),
     Unknown,
-}
-
-/// A currency without a rate.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct MissingRate {
-    /// The currency that cannot be converted.
-    pub currency: String,
-    /// First day without a rate.
-    pub day: Day,
 }
 
 /// Licenses that a report leaves out, and why.
@@ -162,115 +152,9 @@ impl<'r> ReportScope<'r> {
         self.currencies.sort_by_key(|number| ledger.currency(*number));
     }
 
-    fn find_rates(&mut self) -> Result<(), ReportError> {
-        let days = self.rate_days();
-        let day = self.options.to.before();
-        // A single currency is added up without rates, whatever the base of the settings is (R28).
-        let is_plain =
-            |rates: &&ExchangeRates| rates.may_be_replaced() && self.currencies.len() == 1;
-        let Some(rates) = self.options.rates.as_ref().filter(|rates| !is_plain(rates)) else {
-            let name = |number: &u32| self.ledger.currency(*number).to_owned();
-            if let [one] = self.currencies.as_slice() {
-                self.base = Some(name(one));
-                self.rates = Some(vec![vec![money_units::ONE; self.ledger.currency_count()]]);
-            } else {
-                let names = self.currencies.iter().map(name);
-                self.missing = names.map(|currency| MissingRate { currency, day }).collect();
-            }
-            return self.check_amounts();
-        };
-        self.base = Some(rates.base().to_owned());
-        let mut rows = vec![vec![0; self.ledger.currency_count()]; days.len()];
-        for number in &self.currencies {
-            let currency = self.ledger.currency(*number);
-            let known = days.iter().map(|day| (*day, rates.units_on(currency, *day)));
-            for ((day, rate), row) in known.zip(&mut rows) {
-                match (rate, row.get_mut(index(*number))) {
-                    (Some(rate), Some(cell)) => *cell = rate,
-                    _ => {
-                        self.missing.push(MissingRate { currency: currency.to_owned(), day });
-                        break;
-                    }
-                }
-            }
-        }
-        self.rates = Some(rows);
-        self.check_amounts()
-    }
-
-    /// The days of the rows of rates.
-    fn rate_days(&self) -> Vec<Day> {
-        match self.options.valuation {
-            Valuation::Constant => {
-                vec![self.options.rate_date.unwrap_or(self.options.to.before())]
-            }
-            Valuation::Dated => self.bounds.last_days().collect(),
-        }
-    }
-
-    fn check_amounts(&self) -> Result<(), ReportError> {
-        let rates = self.rates.iter().flatten().flatten();
-        let most = rates.copied().fold(money_units::ONE, i128::max);
-        let fits = money_units::is_addable(self.ledger.total(), most);
-        fits.then_some(()).ok_or(ReportError::AmountTooLarge)
-    }
-
-    /// Whether there is a total in the base currency.
-    pub(super) fn converts(&self) -> bool {
-        self.rates.is_some() && self.missing.is_empty()
-    }
-
-    /// Whether a currency can be converted, on each day that counts.
-    pub(super) fn has_rate(&self, currency: u32) -> bool {
-        let name = self.ledger.currency(currency);
-        self.base.is_some() && self.missing.iter().all(|missing| missing.currency != name)
-    }
-
-    /// An amount in another currency, at the rates of an interval's end; none where a rate is missing, or the amount
-    /// would be too large.
-    pub(super) fn exchanged(
-        &self,
-        interval: usize,
-        amount: i128,
-        (from, to): (u32, u32),
-    ) -> Option<i128> {
-        if from == to {
-            return Some(amount);
-        }
-        let known = self.has_rate(from) && self.has_rate(to);
-        let rates = known.then(|| (self.rate(interval, from), self.rate(interval, to)));
-        rates.and_then(|(from, to)| money_units::exchanged(amount, from, to))
-    }
-
-    /// Whether rates change from interval to interval.
-    pub(super) fn is_dated(&self) -> bool {
-        self.rates.as_ref().is_some_and(|rows| rows.len() > 1)
-    }
-
-    /// Rate of a currency at the end of an interval; 0 where there is none.
-    pub(super) fn rate(&self, interval: usize, currency: u32) -> i128 {
-        self.row(interval + 1, currency)
-    }
-
-    /// Rate at the start of an interval: the rate at the end of the previous interval.
-    pub(super) fn rate_before(&self, interval: usize, currency: u32) -> i128 {
-        self.row(interval, currency)
-    }
-
-    /// The rate at the end of the report.
-    pub(super) fn last_rate(&self, currency: u32) -> i128 {
-        self.row(self.bounds.len(), currency)
-    }
-
     /// Intervals at whose ends a number of windows are valued: each at its own, or a single one at the last.
     pub(super) fn intervals_of(&self, windows: usize) -> Range<usize> {
         self.bounds.len().saturating_sub(windows)..self.bounds.len()
-    }
-
-    fn row(&self, row: usize, currency: u32) -> i128 {
-        let rows = self.rates.as_deref().unwrap_or_default();
-        let row = rows.get(row).or_else(|| rows.last());
-        row.and_then(|row| row.get(index(currency))).copied().unwrap_or_default()
     }
 
     /// The licenses that do not count, with their companies, by reason.

@@ -13,7 +13,7 @@ use super::{
     money_units::{CONVERTED_SCALE, number_of, ratio},
     options::{MovementView, ReportOptions},
     report_header::ReportHeader,
-    scope::ReportScope,
+    report_scope::ReportScope,
     table::{TableRow, TextTable},
 };
 use crate::value::{Number, Timestamp, number::MONEY_SCALE};
