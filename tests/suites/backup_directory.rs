@@ -10,7 +10,7 @@ use serde_json::Value;
 use svctrack_server::auth::Token;
 use svctrack_tests::process::{PATIENCE, Server};
 
-use crate::backup::{health_of_backups, text};
+use crate::{backup::text, scheduled_backups::health_of_backups};
 
 /// The backups in a folder, in the order of their names.
 fn names_in(folder: &Path) -> Vec<String> {

@@ -69,6 +69,7 @@ mod reports;
 mod resource_limits;
 mod responses;
 mod revenue_history;
+mod scheduled_backups;
 mod sdks;
 mod served_routes;
 mod stalled;

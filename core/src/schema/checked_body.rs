@@ -57,7 +57,7 @@ impl CheckedBody {
     }
 }
 
-/// What becomes of members that are not stored.
+/// Policy for members that are not stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownMemberPolicy {
     /// Unknown properties are left out, and named in the response.

@@ -1,5 +1,5 @@
-//! Demo data: two years of a company that does not exist, for a tenant of its own. `market` has the companies and what
-//! became of them.
+//! Demo data: two years of a company that does not exist, for a tenant of its own. `market` has the companies and their
+//! history.
 //!
 //! The data depends on a fixed seed and the time: on the same day it is the same. The module has no rules and calls
 //! nothing: it yields calls of the API, which its caller sends, over HTTP or within the process.

@@ -55,7 +55,7 @@ impl Strictness {
         Ok(unknown.chain(read.ignored.iter().cloned()).collect())
     }
 
-    /// What becomes of properties that are not stored.
+    /// Policy for properties that are not stored.
     pub(super) fn handling(self) -> UnknownMemberPolicy {
         if self == Self::Strict {
             UnknownMemberPolicy::Strict
