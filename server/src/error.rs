@@ -379,7 +379,7 @@ fn add_rate_limit(headers: &mut HeaderMap, LimitExceeded { limit, wait }: LimitE
 fn unauthorized_detail(code: &str) -> &'static str {
     match code {
         "token_missing" => "send `Authorization: Bearer <token>`",
-        "token_malformed" => "malformed token: expected `svt_...`",
+        "token_malformed" => "malformed token: expected `svt_...`, complete",
         "token_expired" => "the token has expired",
         _ => "the token is unknown: it was revoked, or belongs to another server",
     }

@@ -1,6 +1,6 @@
 //! `svctrack verify`: a sound store has no problems, and those of a corrupted one are listed.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::symlink, path::Path};
 
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -132,6 +132,14 @@ async fn backups_are_verified_without_a_store_and_each_is_reported() {
     assert_eq!(found[1]["path"], text(&cut));
     assert_eq!(found[1]["problem"], "it is truncated or corrupted");
     assert_eq!(verify(&sound, &[]).await.0, Some(0));
+    // Nothing is known of one that cannot be opened.
+    symlink(at("gone"), at("d.backup.gz")).unwrap();
+    let (code, said) = verify(&at("d.backup.gz"), &[]).await;
+    assert_eq!(code, Some(1), "{said}");
+    fs::remove_file(&cut).unwrap();
+    let (code, said) = verify(folder.path(), &[]).await;
+    assert!(code == Some(1) && said.contains("cannot be opened: No such file"), "{said}");
+    fs::remove_file(at("d.backup.gz")).unwrap();
     assert_eq!(verify(&at("c.backup.gz"), &[]).await.0, Some(1));
     let (code, said) = verify(store.path(), &[]).await;
     assert!(code == Some(1) && said.contains("none ends in `.backup.gz`"), "{said}");

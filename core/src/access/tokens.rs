@@ -2,12 +2,12 @@
 
 use super::{
     LIST, read_label,
-    scopes::{allows, is_scope},
+    scopes::{allows, every_scope, is_scope},
 };
 use crate::{
     schema::{FieldDef, FieldKind, ResourceDef},
     value::{
-        Document, RecordRef, Timestamp, ValidationError, quoted::quoted,
+        Document, RecordRef, Timestamp, ValidationError, near_name, quoted::quoted,
         validation_error::DATE_FORM,
     },
 };
@@ -176,10 +176,9 @@ fn read_scopes(sent: &Document, held: &[String], issues: &mut Vec<ValidationErro
     };
     for scope in &scopes {
         if !is_scope(scope) {
-            let message = format!(
-                "a scope must be `<resource>:<action>` or a known one; found {}",
-                quoted(scope)
-            );
+            let known = every_scope();
+            let near = near_name(scope, known.iter().map(String::as_str));
+            let message = format!("unknown scope {}{near}", quoted(scope));
             issues.push(ValidationError::of_member("scopes", "unknown_scope", message));
         } else if !allows(held, scope) {
             let message = format!("a token can grant only its own scopes; found {}", quoted(scope));

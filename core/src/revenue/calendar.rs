@@ -39,6 +39,11 @@ impl Day {
         Self(self.0.pred_opt().unwrap_or(self.0))
     }
 
+    /// Same day of the month a year after, or the last day of that month if it is shorter.
+    pub(super) fn a_year_after(self) -> Self {
+        Self(self.0.checked_add_months(YEAR).unwrap_or(self.0))
+    }
+
     /// Same day of the month a year before, or the last day of that month if it is shorter.
     pub(super) fn a_year_before(self) -> Self {
         Self(self.0.checked_sub_months(YEAR).unwrap_or(self.0))

@@ -109,15 +109,16 @@ pub struct CurrencyAmount {
     pub mrr: Number,
 }
 
-/// Companies with licenses, of a product if one is requested, as they are at `now`: the largest amount at stake first, companies without a rate last, and
-/// equal ones in the order of their ids.
+/// Companies with licenses, of a product if one is requested, as they are at `now`: the largest amount at stake first,
+/// companies without a rate last, and equal ones in the order of their ids. Without `usage_of`, nothing is known of
+/// their usage, and it adds no points.
 ///
 /// # Errors
 /// When an option is invalid.
 pub fn customers(
     ledger: &Ledger,
     options: &ReportOptions,
-    usage_of: CustomerUsageLookup<'_>,
+    usage_of: Option<CustomerUsageLookup<'_>>,
     weights: &Weights,
 ) -> Result<Customers, ReportError> {
     let scope = ReportScope::new(ledger, options)?;
@@ -127,10 +128,10 @@ pub fn customers(
         if !company.linked.licenses.iter().any(|license| scope.counts(license)) {
             return;
         }
-        let usage = usage_of(company.linked.id);
+        let usage = usage_of.map(|usage_of| usage_of(company.linked.id)).unwrap_or_default();
         lines.push((Customer::new(&scope, company, &usage), usage));
     });
-    let is_known = lines.iter().any(|(_, usage)| usage.last_active.is_some());
+    let is_known = usage_of.is_some();
     let mut rows: Vec<Customer> = lines
         .into_iter()
         .map(|(customer, usage)| customer.weighed(&scope, &usage, is_known, weights))

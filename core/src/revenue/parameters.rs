@@ -64,7 +64,7 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "to",
         of: DATED,
         kind: ParameterType::Day,
-        doc: "The day after the last day. The default is a year after the default of `from`.",
+        doc: "The day after the last day. The default is the first day of the next month; for renewals, forecasts and a later `from`, a year after `from`.",
     },
     Parameter {
         name: "interval",

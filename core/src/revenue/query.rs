@@ -223,7 +223,13 @@ impl ReportQuery {
             }
             ReportKind::Customers => (today, today.after()),
         };
-        let (from, to) = (self.from.unwrap_or(from), self.to.unwrap_or(to));
+        let looks_ahead = matches!(self.kind, ReportKind::Renewals | ReportKind::Forecast);
+        let to = match (self.to, self.from) {
+            (Some(to), _) => to,
+            (None, Some(sent)) if looks_ahead || to <= sent => sent.a_year_after(),
+            (None, _) => to,
+        };
+        let from = self.from.unwrap_or(from);
         if to <= from {
             return Err(ReportError::FromAfterTo);
         }

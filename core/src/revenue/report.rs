@@ -45,8 +45,8 @@ pub struct ReportSources<'s> {
     pub company_filter: CompanyFilter<'s>,
     /// The name of a company.
     pub name_of: CompanyNameLookup<'s>,
-    /// Usage of each company, where the report needs it.
-    pub usage_of: CustomerUsageLookup<'s>,
+    /// Usage of each company, where the report needs it; none if the tenant has no activity at all.
+    pub usage_of: Option<CustomerUsageLookup<'s>>,
     /// The closed months that a report of MRR has, compared with it.
     pub closings_of: ClosedMonthComparison<'s>,
 }

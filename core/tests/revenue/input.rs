@@ -3,10 +3,10 @@
 use svctrack_core::{
     revenue::{
         ExchangeRates, Interval, Ledger, LicenseFacts, MAX_LISTED, MovementView, Reason,
-        RenewalsBy, ReportError, ReportLine, ReportOptions, Valuation, cohorts, explain, mrr,
-        renewals,
+        RenewalsBy, ReportError, ReportKind, ReportLine, ReportOptions, ReportQuery, Valuation,
+        cohorts, explain, mrr, renewals,
     },
-    value::ObjectId,
+    value::{ObjectId, Zone},
 };
 
 use super::support::{at, day, id, ledger, license, name, options};
@@ -304,4 +304,26 @@ fn nothing_changes_between_two_borders() {
     check("2024-01-10T12:00Z", "Asia/Tokyo", ["2024-01-09T15:00Z", "2024-01-10T15:00Z"]);
     // A day of 23 hours.
     check("2024-03-31T12:00Z", "Europe/Berlin", ["2024-03-30T23:00Z", "2024-03-31T22:00Z"]);
+}
+
+#[test]
+fn a_report_without_an_end_is_of_a_year_or_until_the_end_of_the_month() {
+    let until = |kind, from: Option<&str>| {
+        let from = from.map(|day| ("from".to_owned(), day.to_owned()));
+        let query = ReportQuery::parse(kind, from.as_slice()).unwrap();
+        let options = query.options(at("2026-11-29"), Zone::UTC, None, None).unwrap();
+        options.to.to_string()
+    };
+    use ReportKind::{Forecast, Mrr, Renewals, Usage};
+    for (kind, from, to) in [
+        (Mrr, None, "2026-12-01"),
+        (Mrr, Some("2025-01-01"), "2026-12-01"),
+        (Usage, Some("2026-11-20"), "2026-12-01"),
+        (Mrr, Some("2027-01-01"), "2028-01-01"),
+        (Renewals, None, "2027-11-01"),
+        (Renewals, Some("2027-01-01"), "2028-01-01"),
+        (Forecast, Some("2024-02-29"), "2025-02-28"),
+    ] {
+        assert_eq!(until(kind, from), to, "{kind:?} {from:?}");
+    }
 }

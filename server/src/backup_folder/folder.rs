@@ -151,8 +151,15 @@ pub fn newest_of_one_store(folder: &Path, now: Timestamp) -> Result<PathBuf, Str
         .next()
         .ok_or_else(|| format!("there is no backup in `{shown}`: none ends in `{SUFFIX}`"))?;
     let Some(head) = head else {
-        let newest = newest.display();
-        return Err(format!("`{newest}` is corrupted: name another backup to restore"));
+        let shown = newest.display();
+        return Err(match File::open(&newest) {
+            Ok(_) => format!("`{shown}` is corrupted: name another backup to restore"),
+            Err(error) => {
+                format!(
+                    "`{shown}`, the newest backup, cannot be opened: {error}: run this as its owner"
+                )
+            }
+        });
     };
     if found.filter_map(|(_, other)| other).any(|other| other.store != head.store) {
         return Err(format!("`{shown}` has backups of several stores: name the one to restore"));

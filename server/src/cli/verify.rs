@@ -15,7 +15,7 @@ use svctrack_server::{
     open_error::explain_open_error,
 };
 use svctrack_store::{
-    Manifest, check_archive,
+    ArchiveError, Manifest, check_archive,
     embedded::{Corruption, VerifyReport, verify},
     support::regular_file,
 };
@@ -29,7 +29,7 @@ use super::{
 /// Check the store, or backups, for corruption
 ///
 /// The server must be stopped to verify its store, but not to verify backups. The exit code is 0 if the store or every
-/// backup is sound, 2 if data is corrupted, and 1 if nothing could be read.
+/// backup is sound, 2 if data is corrupted, and 1 if the store or a backup cannot be opened.
 #[derive(Args)]
 #[command(after_help = "Examples:
   svctrack verify --data ./svctrack-data
@@ -51,20 +51,21 @@ const DAMAGED: u8 = 2;
 
 impl Verify {
     pub(crate) fn run(self) -> Result<ExitCode, String> {
-        let (is_sound, told) = match &self.backup {
+        let (code, told) = match &self.backup {
             Some(path) => verify_backups(path, self.json)?,
             None => verify_store(self.stopped, self.json)?,
         };
         print_out(&told)?;
-        Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::from(DAMAGED) })
+        Ok(code)
     }
 }
 
-fn verify_store(stopped: StoppedStore, as_json: bool) -> Result<(bool, String), String> {
+fn verify_store(stopped: StoppedStore, as_json: bool) -> Result<(ExitCode, String), String> {
     let config = stopped.config()?;
     let found = verify(&config.data, config.cache_bytes());
     let found = found.map_err(|cause| explain_open_error(&config, "verified", &cause, STOP))?;
-    Ok((found.is_sound(), if as_json { in_json(&found) } else { in_words(&found) }))
+    let code = if found.is_sound() { ExitCode::SUCCESS } else { ExitCode::from(DAMAGED) };
+    Ok((code, if as_json { in_json(&found) } else { in_words(&found) }))
 }
 
 fn in_json(found: &VerifyReport) -> String {
@@ -87,14 +88,21 @@ fn in_words(found: &VerifyReport) -> String {
     format!("{problems}{rows}, {count}")
 }
 
-/// Whether all backups are sound, and the report to print.
-fn verify_backups(path: &Path, as_json: bool) -> Result<(bool, String), String> {
+/// The exit code for all backups, and the report to print.
+fn verify_backups(path: &Path, as_json: bool) -> Result<(ExitCode, String), String> {
     let files = files_at(path).map_err(|error| format!("{}: {error}", path.display()))?;
     if files.is_empty() {
         return Err(format!("there is no backup in `{}`: none ends in `{SUFFIX}`", path.display()));
     }
     let checked: Vec<_> = files.iter().map(|file| (file, check(file))).collect();
-    let is_sound = checked.iter().all(|(_, found)| found.is_ok());
+    let problems = || checked.iter().filter_map(|(_, found)| found.as_ref().err());
+    let code = if problems().any(|problem| matches!(problem, BackupProblem::Corrupted(_))) {
+        ExitCode::from(DAMAGED)
+    } else if problems().next().is_some() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    };
     let told = match as_json {
         true => checked
             .iter()
@@ -107,7 +115,16 @@ fn verify_backups(path: &Path, as_json: bool) -> Result<(bool, String), String> 
             .collect::<Vec<_>>()
             .join("\n"),
     };
-    Ok((is_sound, told))
+    Ok((code, told))
+}
+
+/// Why a backup is not sound, or nothing is known of it.
+#[derive(Debug, thiserror::Error)]
+enum BackupProblem {
+    #[error("cannot be opened: {0}")]
+    Unopened(io::Error),
+    #[error("{0}")]
+    Corrupted(ArchiveError),
 }
 
 /// Backups of a directory, or the only file.
@@ -119,22 +136,22 @@ fn files_at(path: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Reads a backup to its end; the error is its problem.
-fn check(file: &Path) -> Result<Manifest, String> {
+fn check(file: &Path) -> Result<Manifest, BackupProblem> {
     let opened = regular_file::check(file).and_then(|()| File::open(file));
-    let opened = opened.map_err(|error| error.to_string())?;
-    check_archive(BufReader::new(opened)).map_err(|error| error.to_string())
+    let opened = opened.map_err(BackupProblem::Unopened)?;
+    check_archive(BufReader::new(opened)).map_err(BackupProblem::Corrupted)
 }
 
-fn backup_in_json(file: &Path, found: &Result<Manifest, String>) -> Value {
+fn backup_in_json(file: &Path, found: &Result<Manifest, BackupProblem>) -> Value {
     let mut told = found.as_ref().map_or_else(
-        |problem| [("problem".to_owned(), json!(problem))].into_iter().collect(),
+        |problem| [("problem".to_owned(), json!(problem.to_string()))].into_iter().collect(),
         describe,
     );
     told.insert("path".to_owned(), json!(file));
     told.into()
 }
 
-fn backup_in_words(file: &Path, found: &Result<Manifest, String>) -> String {
+fn backup_in_words(file: &Path, found: &Result<Manifest, BackupProblem>) -> String {
     match found {
         Ok(manifest) => {
             format!(

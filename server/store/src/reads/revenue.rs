@@ -18,8 +18,8 @@ use svctrack_core::{
         ticket::{self, TICKET},
     },
     revenue::{
-        CustomerUsage, LaterLicenses, Movements, Report, ReportError, ReportOptions, ReportQuery,
-        ReportSources, report,
+        CustomerUsage, CustomerUsageLookup, LaterLicenses, Movements, Report, ReportError,
+        ReportOptions, ReportQuery, ReportSources, report,
     },
     schema::{Lookup as _, ResourceDef},
     value::{Members as _, ObjectId, RecordRef, TenantId, Timestamp},
@@ -34,7 +34,11 @@ use super::{
 };
 use crate::{
     ReportJob, StoreError, WrittenReport,
-    rows::{Bytes as _, Rows as _, Snapshot, engagement::ReadRows as _, keys, stored_value},
+    rows::{
+        Bytes as _, Rows as _, Snapshot,
+        engagement::{ReadEngagement as _, ReadRows as _},
+        keys, stored_value,
+    },
     rules::{open_tables::RecordTables, tenant_view::TenantView},
 };
 
@@ -197,6 +201,9 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
         let unread = Cell::new(None);
         let note = |error| unread.set(Some(error));
         let name = |id| self.name(id).map_err(note).unwrap_or_default();
+        let usage_of: CustomerUsageLookup<'_> =
+            &|id| facts_of(id).map(|known| known.usage.clone()).unwrap_or_default();
+        let has_usage = query.needs_usage() && self.has_usage()?;
         let compared = |report: &Movements| match query.has_closings() {
             true => self.closed.compared(report).map_err(note).unwrap_or_default(),
             false => Vec::new(),
@@ -209,7 +216,7 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
             },
             company_filter: &|id| facts_of(id).is_some_and(|known| known.passes_filters),
             name_of: &|id| facts_of(id).map_or_else(|| name(id), |known| known.name.clone()),
-            usage_of: &|id| facts_of(id).map(|known| known.usage.clone()).unwrap_or_default(),
+            usage_of: has_usage.then_some(usage_of),
             closings_of: &compared,
         };
         let made = report(query, &options, sources)?;
@@ -261,6 +268,14 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
             })?;
         }
         Ok(companies)
+    }
+
+    /// Whether a user of the tenant was ever active.
+    fn has_usage(&self) -> Result<bool, StoreError> {
+        let always = Timestamp::MIN..=Timestamp::MAX;
+        let found =
+            self.tables.engagement.active_between((self.tenant, END_USER.code), &always, 0)?;
+        Ok(found.is_none())
     }
 
     /// Adds the usage of companies; returns the time until which it stays the same.
