@@ -32,6 +32,8 @@ const MAX_LEDGER_BYTES: usize = 96 * 1024 * 1024;
 /// Bytes of the cached reports of a ledger: the largest report of revenue that the server returns. Ten years of months
 /// take 1 to 5 MiB with cohorts or segments.
 const MAX_REPORTS_BYTES: usize = 16 * 1024 * 1024;
+/// Bytes that a ledger counts at least, so that a tenant's is found among few.
+const MIN_LEDGER_BYTES: usize = 1024 * 1024;
 /// Bytes of the cached reports of all tenants that are computed from usage as well.
 const MAX_USAGE_BYTES: usize = 8 * 1024 * 1024;
 /// Changes after which a ledger is read as a whole: applying more takes longer.
@@ -73,7 +75,7 @@ impl TenantLedger {
 
     /// Bytes of the ledger, and of the reports that were written of it.
     fn bytes(&self) -> usize {
-        self.ledger_bytes + self.written.bytes()
+        (self.ledger_bytes + self.written.bytes()).max(MIN_LEDGER_BYTES)
     }
 }
 
@@ -273,23 +275,34 @@ pub(crate) fn currencies_of(
 
 #[cfg(test)]
 mod tests {
+    use svctrack_core::value::Timestamp;
+
     use super::*;
+    use crate::{WrittenReport, reads::written_reports::ReportValidity};
 
-    fn tenant_ledger() -> Arc<TenantLedger> {
-        TenantLedger::new(Zone::UTC, None, Arc::default(), 0)
-    }
+    const REPORT_BYTES: usize = 4 * 1024 * 1024;
 
-    #[test]
-    fn ledgers_that_were_used_first_make_room() {
+    /// Number of ledgers that are cached, with such a written report each.
+    fn cached_with(report_bytes: usize) -> usize {
         let ledgers = Ledgers::default();
         let tenant = |number: u8| TenantId::from_bytes([number; 16]);
-        let kept = CachedLedger { read_to: 0, last: None, tenant_ledger: tenant_ledger() };
+        let tenant_ledger = TenantLedger::new(Zone::UTC, None, Arc::default(), 0);
+        let validity = ReportValidity { time: Timestamp::MIN..Timestamp::MAX, version: 0 };
+        let report = WrittenReport::new("x".repeat(report_bytes), 0);
+        tenant_ledger.written.keep(String::new(), validity, &report);
+        let kept = CachedLedger { read_to: 0, last: None, tenant_ledger };
         for number in 0..200 {
             ledgers.put(tenant(number), kept.clone());
             ledgers.put(tenant(0), kept.clone());
         }
-        assert_eq!(ledgers.cached.lock().len(), MAX_LEDGER_BYTES / MAX_REPORTS_BYTES);
         assert!(ledgers.take(tenant(0)).is_some() && ledgers.take(tenant(199)).is_some());
         assert!(ledgers.take(tenant(1)).is_none());
+        ledgers.cached.lock().len()
+    }
+
+    #[test]
+    fn ledgers_that_were_used_first_make_room() {
+        assert_eq!(cached_with(0), MAX_LEDGER_BYTES / MIN_LEDGER_BYTES);
+        assert_eq!(cached_with(REPORT_BYTES), MAX_LEDGER_BYTES / REPORT_BYTES);
     }
 }
