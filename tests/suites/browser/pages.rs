@@ -98,6 +98,11 @@ async fn flaw(browser: &Browser) -> Option<&'static str> {
     let flaws = [
         ("wider than the window", "return document.documentElement.scrollWidth > innerWidth"),
         (
+            "with a cell whose text lies on the next one",
+            "return [...document.querySelectorAll('main :is(td, th)')].some((cell) =>\
+               cell.scrollWidth > cell.clientWidth + 1 && getComputedStyle(cell).overflowX === 'visible')",
+        ),
+        (
             "without a heading",
             "return !document.querySelector('main :is(h1, h2)')?.innerText.trim()",
         ),
@@ -164,6 +169,29 @@ async fn axe_finds_no_barrier_on_any_page() {
 #[tokio::test(flavor = "multi_thread")]
 async fn axe_finds_no_barrier_on_any_page_in_the_dark_on_a_phone() {
     check_barriers(Setup::Dark, 390).await;
+}
+
+/// A name without a blank, as of a function, an address or a compound noun.
+const LONG_NAME: &str = "project_settings_integrations_webhook_created_successfully";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_with_long_names_are_no_wider_than_their_window() {
+    let visit = Visit::begin(Kind::Chromium, Setup::Usual).await;
+    store_samples(&visit.server.client, LONG_NAME).await;
+    let anonymous = visit.server.client.without_token();
+    let reader = sign_in(&anonymous, &visit.token).await;
+    let paths = kinds(walk(&reader).await.into_keys());
+    let mut found = Vec::new();
+    for width in [1280, 390] {
+        visit.browser.page.set_window_size(width, 900).await.unwrap();
+        for path in &paths {
+            visit.open(path).await;
+            let flaw = flaw(&visit.browser).await;
+            found.extend(flaw.map(|flaw| format!("{path} at {width}: {flaw}")));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    visit.browser.close().await;
 }
 
 /// How pictures are taken: the name of each, how the browser is set up, and how wide its window is.
