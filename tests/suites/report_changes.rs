@@ -81,7 +81,8 @@ async fn fresh(client: &Client, kind: ReportKind, query: &str, zone: Zone) -> Va
         company_filter: &|_| true,
         attributes_of: &|_| Vec::new(),
         name_of: &|_| None,
-        usage_of: Some(&|_| CustomerUsage::default()),
+        usage_of: &|_| CustomerUsage::default(),
+        has_usage: false,
         closings_of: &|_| Vec::new(),
     };
     let options = query.options(now, zone, None, None).unwrap();

@@ -110,15 +110,16 @@ pub struct CurrencyAmount {
 }
 
 /// Companies with licenses, of a product if one is requested, as they are at `now`: the largest amount at stake first,
-/// companies without a rate last, and equal ones in the order of their ids. Without `usage_of`, nothing is known of
-/// their usage, and it adds no points.
+/// companies without a rate last, and equal ones in the order of their ids. Without `has_usage`, the tenant has no
+/// activity at all, and inactivity adds no points.
 ///
 /// # Errors
 /// When an option is invalid.
 pub fn customers(
     ledger: &Ledger,
     options: &ReportOptions,
-    usage_of: Option<CustomerUsageLookup<'_>>,
+    usage_of: CustomerUsageLookup<'_>,
+    has_usage: bool,
     weights: &Weights,
 ) -> Result<Customers, ReportError> {
     let scope = ReportScope::new(ledger, options)?;
@@ -128,13 +129,12 @@ pub fn customers(
         if !company.linked.licenses.iter().any(|license| scope.counts(license)) {
             return;
         }
-        let usage = usage_of.map(|usage_of| usage_of(company.linked.id)).unwrap_or_default();
+        let usage = usage_of(company.linked.id);
         lines.push((Customer::new(&scope, company, &usage), usage));
     });
-    let is_known = usage_of.is_some();
     let mut rows: Vec<Customer> = lines
         .into_iter()
-        .map(|(customer, usage)| customer.weighed(&scope, &usage, is_known, weights))
+        .map(|(customer, usage)| customer.weighed(&scope, &usage, has_usage, weights))
         .collect();
     rows.sort_by_key(|row| (Reverse(row.at_stake.as_ref().map(|stake| stake.amount)), row.company));
     let excluded = excluded_companies(&scope);
@@ -142,7 +142,7 @@ pub fn customers(
         about: ReportHeader::from_scope(&scope),
         excluded_companies: excluded.first,
         excluded_companies_total: excluded.total,
-        usage: if is_known { "known" } else { "unknown" },
+        usage: if has_usage { "known" } else { "unknown" },
         most_points: weights.max_points().into(),
         total: rows.len(),
         rows,

@@ -45,8 +45,10 @@ pub struct ReportSources<'s> {
     pub company_filter: CompanyFilter<'s>,
     /// The name of a company.
     pub name_of: CompanyNameLookup<'s>,
-    /// Usage of each company, where the report needs it; none if the tenant has no activity at all.
-    pub usage_of: Option<CustomerUsageLookup<'s>>,
+    /// Usage of each company, where the report needs it.
+    pub usage_of: CustomerUsageLookup<'s>,
+    /// Whether a user of the tenant was ever active, where the report needs usage.
+    pub has_usage: bool,
     /// The closed months that a report of MRR has, compared with it.
     pub closings_of: ClosedMonthComparison<'s>,
 }
@@ -133,7 +135,13 @@ pub fn report(
         }
         ReportKind::Forecast => Report::Forecast(forecast(ledger, options, sources.later)?.into()),
         ReportKind::Customers => {
-            let mut found = customers(ledger, options, sources.usage_of, &Weights::default())?;
+            let mut found = customers(
+                ledger,
+                options,
+                sources.usage_of,
+                sources.has_usage,
+                &Weights::default(),
+            )?;
             query.page.apply(&mut found, sources.name_of);
             Report::Customers(found.into())
         }

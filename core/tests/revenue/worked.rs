@@ -465,10 +465,10 @@ fn a_customer_is_reported_with_its_next_renewal() {
         },
         _ => CustomerUsage::default(),
     };
-    let report = customers(&ledger(LICENSES), &asked(), Some(&usage), &Weights::default()).unwrap();
+    let report = customers(&ledger(LICENSES), &asked(), &usage, true, &Weights::default()).unwrap();
     let of_product = ReportOptions { product: Some("Addon".to_owned()), ..asked() };
     let of_product =
-        customers(&ledger(LICENSES), &of_product, Some(&usage), &Weights::default()).unwrap();
+        customers(&ledger(LICENSES), &of_product, &usage, true, &Weights::default()).unwrap();
     assert_eq!(of_product.rows.iter().map(|row| name(row.company)).collect::<Vec<_>>(), ["Pico"]);
     let row = |row: &Customer| {
         let text = |day: Option<Day>| day.map_or("-".into(), |day| day.to_string());
@@ -501,7 +501,14 @@ fn a_customer_that_is_renewed_renews_when_the_next_license_ends() {
         S1 Nord EUR 2023-08-21 2024-08-21 1000 Suite renewed
         S2 Nord EUR 2024-08-21 2025-08-21 1200 Suite ongoing
     ";
-    let report = customers(&ledger(licenses), &asked(), None, &Weights::default()).unwrap();
+    let report = customers(
+        &ledger(licenses),
+        &asked(),
+        &|_| CustomerUsage::default(),
+        false,
+        &Weights::default(),
+    )
+    .unwrap();
     let [row] = &report.rows[..] else { panic!("{:?}", report.rows) };
     assert_eq!((row.next_renewal, row.days), (Day::parse("2025-08-21"), Some(385)));
     let stake = row.at_stake.as_ref().unwrap();

@@ -429,7 +429,8 @@ pub(super) fn example(gives: BodyKind) -> Option<Value> {
         attributes_of: &|_| Vec::new(),
         company_filter: &|_| true,
         name_of: &|_| Some("Example company".to_owned()),
-        usage_of: Some(&|_| CustomerUsage::default()),
+        usage_of: &|_| CustomerUsage::default(),
+        has_usage: false,
         closings_of: &|_| Vec::new(),
     };
     serde_json::to_value(report(&query, &options, sources).ok()?).ok()

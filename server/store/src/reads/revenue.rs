@@ -18,8 +18,8 @@ use svctrack_core::{
         ticket::{self, TICKET},
     },
     revenue::{
-        CustomerUsage, CustomerUsageLookup, LaterLicenses, Movements, Report, ReportError,
-        ReportOptions, ReportQuery, ReportSources, report,
+        CustomerUsage, LaterLicenses, Movements, Report, ReportError, ReportOptions, ReportQuery,
+        ReportSources, report,
     },
     schema::{Lookup as _, ResourceDef},
     value::{Members as _, ObjectId, RecordRef, TenantId, Timestamp},
@@ -201,9 +201,6 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
         let unread = Cell::new(None);
         let note = |error| unread.set(Some(error));
         let name = |id| self.name(id).map_err(note).unwrap_or_default();
-        let usage_of: CustomerUsageLookup<'_> =
-            &|id| facts_of(id).map(|known| known.usage.clone()).unwrap_or_default();
-        let has_usage = query.needs_usage() && self.has_usage()?;
         let compared = |report: &Movements| match query.has_closings() {
             true => self.closed.compared(report).map_err(note).unwrap_or_default(),
             false => Vec::new(),
@@ -216,7 +213,8 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
             },
             company_filter: &|id| facts_of(id).is_some_and(|known| known.passes_filters),
             name_of: &|id| facts_of(id).map_or_else(|| name(id), |known| known.name.clone()),
-            usage_of: has_usage.then_some(usage_of),
+            usage_of: &|id| facts_of(id).map(|known| known.usage.clone()).unwrap_or_default(),
+            has_usage: query.needs_usage() && self.has_usage()?,
             closings_of: &compared,
         };
         let made = report(query, &options, sources)?;
