@@ -273,16 +273,12 @@ async fn customers_are_sorted_filtered_and_paged() {
         &["lastActive", "activityState", "usersActive", "beats", "openTickets"],
     );
     assert_eq!(line, ["2024-08-01 new 1 1 1"]);
-    // An amount at stake does not depend on which others are listed.
-    let at_stake = async |query: &str| {
-        let report = client.get(&format!("/reports/customers?{query}")).await.json();
-        assert_eq!(report["usage"], "known", "{query}");
-        let mut rows = report["rows"].as_array().unwrap().iter();
-        rows.find(|row| row["name"] == "Acorn").unwrap()["atStake"]["amount"].clone()
+    let acorn = async |query: &str| {
+        let rows = client.get(&format!("/reports/customers?{query}")).await.json()["rows"].take();
+        lines(&rows, &["name", "atStake"]).into_iter().find(|line| line.starts_with("Acorn"))
     };
-    let all = at_stake("limit=100").await;
     for query in ["companyId=extid-Acorn", "name=Acorn", "product=Suite"] {
-        assert_eq!(at_stake(query).await, all, "{query}");
+        assert_eq!(acorn(query).await, acorn("").await, "it depends on {query}");
     }
 }
 
