@@ -14,12 +14,12 @@ use crate::{
 };
 
 /// Usage of the product by a company, as far as it is known.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CustomerUsage {
     /// Latest activity of the company that was not passive.
     pub last_active: Option<Timestamp>,
     /// Activity state of the company (R52), as the record has it.
-    pub activity_state: Option<String>,
+    pub activity_state: Option<&'static str>,
     /// Users that were active in the last 14 days, and in the 14 before.
     pub users_active: [u64; 2],
     /// Beats of the last 14 days, and of the 14 before.
@@ -35,7 +35,7 @@ impl CustomerUsage {
     /// Sets the company's last activity, its activity state and its recent beats.
     pub fn add_company(&mut self, engagement: &Engagement, now: Timestamp) {
         self.last_active = engagement.last_active();
-        self.activity_state = Some(engagement.activity_state(now).to_owned());
+        self.activity_state = Some(engagement.activity_state(now));
         self.beats = engagement.recent_beats(now);
     }
 
@@ -193,8 +193,20 @@ pub(super) struct StakeFacts<'c> {
     pub(super) zone: Zone,
 }
 
+/// Points of a customer, and the nearness of its renewal.
+struct StakePoints {
+    idle_days: Option<i64>,
+    idle: Decimal,
+    users: Decimal,
+    beats: Decimal,
+    tickets: Decimal,
+    /// The sum, with the points of every customer.
+    all: Decimal,
+    nearness: Decimal,
+}
+
 impl StakeFacts<'_> {
-    pub(super) fn weigh(&self, weights: &Weights) -> AtStake {
+    fn points(&self, weights: &Weights) -> StakePoints {
         let day = |time| self.zone.day(time);
         let last_active = self.usage.and_then(|usage| usage.last_active);
         let idle_days = last_active.map(|last| day(self.now) - day(last));
@@ -204,11 +216,26 @@ impl StakeFacts<'_> {
         let users = of_usage(&|usage| weights.users * relative_decrease(usage.users_active));
         let beats = of_usage(&|usage| weights.beats * relative_decrease(usage.beats));
         let tickets = weights.tickets(self.tickets);
-        let points = weights.base + idle + users + beats + tickets;
+        let all = weights.base + idle + users + beats + tickets;
         let nearness = weights.nearness(self.days);
-        let product =
-            self.mrr.as_decimal().checked_mul(nearness).and_then(|part| part.checked_mul(points));
-        let amount = product.unwrap_or_default() / Decimal::ONE_HUNDRED;
+        StakePoints { idle_days, idle, users, beats, tickets, all, nearness }
+    }
+
+    fn amount_of(&self, points: &StakePoints) -> Number {
+        let product = self.mrr.as_decimal().checked_mul(points.nearness);
+        let product = product.and_then(|part| part.checked_mul(points.all));
+        rounded(product.unwrap_or_default() / Decimal::ONE_HUNDRED)
+    }
+
+    /// Amount at stake, without the numbers that it is computed from.
+    pub(super) fn amount(&self, weights: &Weights) -> Number {
+        self.amount_of(&self.points(weights))
+    }
+
+    pub(super) fn weigh(&self, weights: &Weights) -> AtStake {
+        let points = self.points(weights);
+        let amount = self.amount_of(&points);
+        let StakePoints { idle_days, idle, users, beats, tickets, all, nearness } = points;
         let mut terms = [
             (idle, idle_text(idle_days)),
             (
@@ -221,18 +248,16 @@ impl StakeFacts<'_> {
             (tickets, counted(self.tickets.iter().sum::<u64>(), "open ticket")),
         ];
         terms.sort_by_key(|(points, _)| std::cmp::Reverse(*points));
-        let number = |decimal: Decimal| Number::from(decimal.round_dp(MONEY_SCALE).normalize());
-        let amount = number(amount);
         AtStake {
             amount,
             mrr: self.mrr,
-            nearness: number(nearness),
-            points: number(points),
-            base_points: number(weights.base),
-            idle_points: number(idle),
-            users_points: number(users),
-            beats_points: number(beats),
-            ticket_points: number(tickets),
+            nearness: rounded(nearness),
+            points: rounded(all),
+            base_points: rounded(weights.base),
+            idle_points: rounded(idle),
+            users_points: rounded(users),
+            beats_points: rounded(beats),
+            ticket_points: rounded(tickets),
             text: self.text(amount, &terms),
         }
     }
@@ -256,6 +281,10 @@ impl StakeFacts<'_> {
         let [amount, mrr] = [amount, self.mrr].map(|amount| printed(amount, self.currency));
         format!("{amount} of {mrr} {}: {}", self.currency, terms.join(", "))
     }
+}
+
+fn rounded(decimal: Decimal) -> Number {
+    Number::from(decimal.round_dp(MONEY_SCALE).normalize())
 }
 
 fn idle_text(days: Option<i64>) -> String {

@@ -1,25 +1,23 @@
 //! The report of customers: one row per company with MRR, renewal, usage and MRR at stake.
 
-use std::{cmp::Reverse, collections::BTreeSet};
+use std::collections::BTreeSet;
 
 use rust_decimal::Decimal;
 
 use super::{
-    at_stake::{AtStake, CustomerUsage, StakeFacts, Weights},
+    at_stake::{AtStake, CustomerUsage, Weights},
     calendar::Day,
     capped_list::CappedList,
-    company_mrr::{CompanyMrr, each_company},
+    customer_facts::{CustomerFacts, NextRenewal},
+    customers_query::CustomerPage,
     error::ReportError,
     hex,
     ledger::Ledger,
-    license_chain::LinkedCompany,
-    money_units::{CONVERTED_SCALE, money, number_of},
+    license_chain::{each_linked, each_linked_of},
+    money_units::money,
     options::ReportOptions,
-    overdue::overdue_of,
-    renewals::notice_of,
     report_header::ReportHeader,
     report_scope::ReportScope,
-    status::status_of,
     table::{TableRow, TextTable},
 };
 use crate::{
@@ -31,6 +29,17 @@ use crate::{
 pub type CustomerUsageLookup<'u> = &'u dyn Fn(ObjectId) -> CustomerUsage;
 /// The name of a company.
 pub type CompanyNameLookup<'n> = &'n dyn Fn(ObjectId) -> Option<String>;
+
+/// Facts of customers that are not in the ledger.
+#[derive(Clone, Copy)]
+pub struct CustomerSources<'s> {
+    /// Usage of each company.
+    pub usage_of: CustomerUsageLookup<'s>,
+    /// Whether a user of the tenant was ever active. Without, inactivity adds no points.
+    pub has_usage: bool,
+    /// The name of each company.
+    pub name_of: CompanyNameLookup<'s>,
+}
 
 /// Customers, the largest amount at stake first.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -109,42 +118,43 @@ pub struct CurrencyAmount {
     pub mrr: Number,
 }
 
-/// Companies with licenses, of a product if one is requested, as they are at `now`: the largest amount at stake first,
-/// companies without a rate last, and equal ones in the order of their ids. Without `has_usage`, the tenant has no
-/// activity at all, and inactivity adds no points.
+/// A page of the companies with licenses, of a product if one is requested, as they are at `now`. Companies without a
+/// value to sort by are last, and equal ones in the order of their ids.
 ///
 /// # Errors
 /// When an option is invalid.
 pub fn customers(
     ledger: &Ledger,
     options: &ReportOptions,
-    usage_of: CustomerUsageLookup<'_>,
-    has_usage: bool,
+    sources: CustomerSources<'_>,
     weights: &Weights,
+    page: &CustomerPage,
 ) -> Result<Customers, ReportError> {
     let scope = ReportScope::new(ledger, options)?;
-    let mut lines: Vec<(Customer, CustomerUsage)> = Vec::new();
-    each_company(&scope, |company| {
-        // With a product, those who have had it.
-        if !company.linked.licenses.iter().any(|license| scope.counts(license)) {
-            return;
+    let mut ranked = Vec::new();
+    // With a product, those who have had it.
+    let has_one = |licenses: &[_]| licenses.iter().any(|license| scope.counts(license));
+    each_linked(&scope, has_one, |linked| {
+        let facts = CustomerFacts::new(&scope, linked, sources, weights);
+        if page.matches(&facts) {
+            ranked.push((page.sort.key(&facts), linked.id));
         }
-        let usage = usage_of(company.linked.id);
-        lines.push((Customer::new(&scope, company, &usage), usage));
     });
-    let mut rows: Vec<Customer> = lines
-        .into_iter()
-        .map(|(customer, usage)| customer.weighed(&scope, &usage, has_usage, weights))
-        .collect();
-    rows.sort_by_key(|row| (Reverse(row.at_stake.as_ref().map(|stake| stake.amount)), row.company));
+    ranked.sort_unstable_by(|(a, a_id), (b, b_id)| page.sort.compare(a, b).then(a_id.cmp(b_id)));
+    let total = ranked.len();
+    let listed = ranked.into_iter().map(|(_, id)| id).skip(page.offset).take(page.limit);
+    let mut rows = Vec::new();
+    each_linked_of(&scope, listed, |linked| {
+        rows.push(Customer::from_facts(&CustomerFacts::new(&scope, linked, sources, weights)));
+    });
     let excluded = excluded_companies(&scope);
     Ok(Customers {
         about: ReportHeader::from_scope(&scope),
         excluded_companies: excluded.first,
         excluded_companies_total: excluded.total,
-        usage: if has_usage { "known" } else { "unknown" },
+        usage: if sources.has_usage { "known" } else { "unknown" },
         most_points: weights.max_points().into(),
-        total: rows.len(),
+        total,
         rows,
     })
 }
@@ -162,119 +172,45 @@ fn excluded_companies(scope: &ReportScope<'_>) -> CappedList<ObjectId> {
 }
 
 impl Customer {
-    fn new(scope: &ReportScope<'_>, company: &CompanyMrr<'_>, usage: &CustomerUsage) -> Self {
-        let now = scope.options.now.as_ms();
-        let just_after = now.saturating_add(1);
-        let ledger = scope.ledger;
-        let paid: Vec<(u32, i128)> = company
-            .parts
-            .iter()
-            .map(|(currency, stream)| (*currency, stream.paid_before(just_after).counted))
-            .collect();
-        let mut currencies: Vec<CurrencyAmount> = paid
-            .iter()
+    fn from_facts(facts: &CustomerFacts<'_>) -> Self {
+        let (scope, usage) = (facts.scope, &facts.usage);
+        let mut currencies: Vec<CurrencyAmount> = facts
+            .paid()
+            .into_iter()
             .filter(|(_, mrr)| *mrr != 0)
             .map(|(currency, mrr)| CurrencyAmount {
-                currency: ledger.currency(*currency).to_owned(),
-                mrr: money(*mrr),
+                currency: scope.ledger.currency(currency).to_owned(),
+                mrr: money(mrr),
             })
             .collect();
         currencies.sort_by(|a, b| a.currency.cmp(&b.currency));
-        let active =
-            company.linked.links.with_ends(company.linked.licenses).filter(|(license, end)| {
-                license.from <= now && now < *end && scope.counts(license)
-            });
-        let arr: Vec<_> = active.map(|(license, _)| (license.currency, license.arr())).collect();
-        let overdue: Vec<_> = overdue_of(scope, &company.linked)
-            .map(|license| (license.currency, license.mrr))
-            .collect();
-        let (next_renewal, notice_deadline, days) = renewal_of(scope, &company.linked);
+        let NextRenewal { end, notice, days } = facts.next_renewal();
         Self {
-            company: company.linked.id,
-            name: None,
-            status: status_of(scope, &company.linked),
+            company: facts.linked.id,
+            name: facts.name(),
+            status: facts.status(),
             currencies,
-            mrr: in_base(scope, &paid),
-            arr: in_base(scope, &arr),
-            overdue: in_base(scope, &overdue),
-            overdue_licenses: i64::try_from(overdue.len()).unwrap_or(i64::MAX),
-            next_renewal,
-            notice_deadline,
+            mrr: facts.mrr(),
+            arr: facts.arr(),
+            overdue: facts.overdue(),
+            overdue_licenses: facts.overdue_licenses(),
+            next_renewal: end,
+            notice_deadline: notice,
             days,
-            last_active: usage.last_active.map(|last| Day::at(last, scope.options.zone)),
-            activity_state: usage.activity_state.clone(),
+            last_active: facts.last_active(),
+            activity_state: usage.activity_state.map(str::to_owned),
             users_active: usage.users_active[0],
             users_trend: trend(usage.users_active),
             beats: usage.beats[0],
             beat_trend: trend(usage.beats),
             open_tickets: usage.open_tickets.iter().sum(),
-            at_stake: None,
+            at_stake: facts.at_stake(),
         }
-    }
-
-    /// Adds the amount at stake.
-    fn weighed(
-        mut self,
-        scope: &ReportScope<'_>,
-        usage: &CustomerUsage,
-        is_known: bool,
-        weights: &Weights,
-    ) -> Self {
-        let (Some(mrr), Some(overdue), Some(currency)) = (self.mrr, self.overdue, &scope.base)
-        else {
-            return self;
-        };
-        let mrr = mrr.as_decimal().max(Decimal::ZERO) + overdue.as_decimal().max(Decimal::ZERO);
-        let case = StakeFacts {
-            mrr: mrr.into(),
-            currency,
-            days: self.days,
-            is_notice: self.notice_deadline.is_some(),
-            usage: is_known.then_some(usage),
-            tickets: usage.open_tickets,
-            now: scope.options.now,
-            zone: scope.options.zone,
-        };
-        self.at_stake = (mrr > Decimal::ZERO).then(|| case.weigh(weights));
-        self
-    }
-}
-
-/// Sum of amounts of currencies, in the base currency; none where a rate is missing for one of them.
-fn in_base(scope: &ReportScope<'_>, amounts: &[(u32, i128)]) -> Option<Number> {
-    let is_known = |(currency, amount): &(u32, i128)| *amount == 0 || scope.has_rate(*currency);
-    let converts = scope.base.is_some() && amounts.iter().all(is_known);
-    let sum = amounts.iter().map(|(currency, amount)| amount * scope.last_rate(*currency)).sum();
-    converts.then(|| number_of(sum, CONVERTED_SCALE))
-}
-
-/// The next renewal among the ongoing fixed licenses without successor, also those that have not begun: its end, its last
-/// day of notice if that is ahead, and the days to the nearer of both.
-fn renewal_of(
-    scope: &ReportScope<'_>,
-    company: &LinkedCompany<'_>,
-) -> (Option<Day>, Option<Day>, Option<i64>) {
-    let zone = scope.options.zone;
-    let now = scope.options.now;
-    let today = Day::at(now, zone);
-    let days_to = |day: Day| day.number() - today.number();
-    let licenses = company.licenses.iter().enumerate().filter(|(at, license)| {
-        let undecided = license.expires() && license.is_ongoing();
-        undecided && scope.counts(license) && company.links.successor(*at).is_none()
-    });
-    let renewals = licenses.filter_map(|(_, license)| {
-        let end = Day::at(license.end_time()?, zone);
-        let notice = notice_of(scope, license).filter(|notice| *notice >= today && *notice <= end);
-        Some((days_to(notice.unwrap_or(end)), end, notice))
-    });
-    match renewals.min() {
-        Some((days, end, notice)) => (Some(end), notice, Some(days)),
-        None => (None, None, None),
     }
 }
 
 /// The change of a number as a share of the larger of both, 4 decimals (R52).
-fn trend([now, before]: [u64; 2]) -> Number {
+pub(super) fn trend([now, before]: [u64; 2]) -> Number {
     let change = Decimal::from(now) - Decimal::from(before);
     let share = change.checked_div(Decimal::from(now.max(before))).unwrap_or_default();
     let away = rust_decimal::RoundingStrategy::MidpointAwayFromZero;

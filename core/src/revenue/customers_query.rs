@@ -4,10 +4,7 @@ use std::cmp::Ordering;
 
 use rust_decimal::Decimal;
 
-use super::{
-    customers::{CompanyNameLookup, Customer, Customers},
-    error::ReportError,
-};
+use super::{calendar::Day, customer_facts::CustomerFacts, customers::trend, error::ReportError};
 use crate::value::{Number, ObjectId};
 
 /// Values of a company's properties, in the order in which they were requested.
@@ -15,14 +12,17 @@ pub type CompanyAttributesLookup<'a> = &'a dyn Fn(ObjectId) -> Vec<Option<String
 /// Whether a company meets the filters by its properties.
 pub type CompanyFilter<'a> = &'a dyn Fn(ObjectId) -> bool;
 
-/// Page of the customers, its filters and its order.
+/// Page of the customers, its filters and its order: by default the first page of all, the largest amount at stake
+/// first.
 #[derive(Clone, Debug)]
 pub struct CustomerPage {
     pub(super) sort: CustomerSort,
     pub(super) status: Option<&'static str>,
     pub(super) activity_state: Option<&'static str>,
-    pub(super) limit: usize,
-    pub(super) offset: usize,
+    /// Maximum number of customers on the page.
+    pub limit: usize,
+    /// Number of customers before the page.
+    pub offset: usize,
 }
 
 /// An order of customers; the largest amount at stake first by default.
@@ -40,9 +40,21 @@ impl Default for CustomerSort {
 
 /// A value by which customers are sorted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum CustomerSortKey {
+pub(super) enum CustomerSortKey {
     Number(Number),
     Text(String),
+}
+
+impl Default for CustomerPage {
+    fn default() -> Self {
+        Self {
+            sort: CustomerSort::default(),
+            status: None,
+            activity_state: None,
+            limit: Self::LIMIT,
+            offset: 0,
+        }
+    }
 }
 
 impl CustomerPage {
@@ -90,54 +102,48 @@ impl CustomerPage {
         Ok(CustomerSort { property, descending })
     }
 
-    /// Applies the filters, the order and the page to the customers.
-    pub(super) fn apply(&self, customers: &mut Customers, name_of: CompanyNameLookup<'_>) {
-        customers.rows.retain(|row| self.matches(row));
-        customers.total = customers.rows.len();
-        for row in &mut customers.rows {
-            row.name = name_of(row.company);
-        }
-        // Customers of equal rank are in the order of their ids, in either direction.
-        customers
-            .rows
-            .sort_by(|a, b| self.sort.compare(a, b).then_with(|| a.company.cmp(&b.company)));
-        let rows = std::mem::take(&mut customers.rows).into_iter();
-        customers.rows = rows.skip(self.offset).take(self.limit).collect();
-    }
-
-    fn matches(&self, row: &Customer) -> bool {
+    /// Whether a customer passes the filters.
+    pub(super) fn matches(&self, customer: &CustomerFacts<'_>) -> bool {
         let state = self.activity_state;
-        self.status.is_none_or(|status| row.status.name() == status)
-            && state.is_none_or(|state| row.activity_state.as_deref() == Some(state))
+        state.is_none_or(|state| customer.usage.activity_state == Some(state))
+            && self.status.is_none_or(|status| customer.status().name() == status)
     }
 }
 
 impl CustomerSort {
-    fn compare(self, a: &Customer, b: &Customer) -> Ordering {
-        match (self.key(a), self.key(b)) {
-            (Some(a), Some(b)) if self.descending => b.cmp(&a),
-            (Some(a), Some(b)) => a.cmp(&b),
+    /// Compares values of two customers; those without one are last in either direction.
+    pub(super) fn compare(
+        self,
+        a: &Option<CustomerSortKey>,
+        b: &Option<CustomerSortKey>,
+    ) -> Ordering {
+        match (a, b) {
+            (Some(a), Some(b)) if self.descending => b.cmp(a),
+            (Some(a), Some(b)) => a.cmp(b),
             (a, b) => b.is_some().cmp(&a.is_some()),
         }
     }
 
-    fn key(self, row: &Customer) -> Option<CustomerSortKey> {
-        let count = |count: u64| CustomerSortKey::Number(Decimal::from(count).into());
-        let day = |day: Option<super::Day>| day.map(|day| CustomerSortKey::Text(day.to_string()));
-        match self.property {
-            "name" => row.name.clone().map(CustomerSortKey::Text),
-            "mrr" => row.mrr.map(CustomerSortKey::Number),
-            "arr" => row.arr.map(CustomerSortKey::Number),
-            "overdue" => row.overdue.map(CustomerSortKey::Number),
-            "nextRenewal" => day(row.next_renewal),
-            "days" => row.days.map(|days| CustomerSortKey::Number(Decimal::from(days).into())),
-            "lastActive" => day(row.last_active),
-            "usersActive" => Some(count(row.users_active)),
-            "usersTrend" => Some(CustomerSortKey::Number(row.users_trend)),
-            "beats" => Some(count(row.beats)),
-            "beatTrend" => Some(CustomerSortKey::Number(row.beat_trend)),
-            "openTickets" => Some(count(row.open_tickets)),
-            _ => row.at_stake.as_ref().map(|stake| CustomerSortKey::Number(stake.amount)),
-        }
+    /// The value of a customer by which it is sorted.
+    pub(super) fn key(self, customer: &CustomerFacts<'_>) -> Option<CustomerSortKey> {
+        let usage = &customer.usage;
+        let count = |count: u64| Some(Decimal::from(count).into());
+        let day = |day: Option<Day>| day.map(|day| Decimal::from(day.number()).into());
+        let number: Option<Number> = match self.property {
+            "name" => return customer.name().map(CustomerSortKey::Text),
+            "mrr" => customer.mrr(),
+            "arr" => customer.arr(),
+            "overdue" => customer.overdue(),
+            "nextRenewal" => day(customer.next_renewal().end),
+            "days" => customer.next_renewal().days.map(|days| Decimal::from(days).into()),
+            "lastActive" => day(customer.last_active()),
+            "usersActive" => count(usage.users_active[0]),
+            "usersTrend" => Some(trend(usage.users_active)),
+            "beats" => count(usage.beats[0]),
+            "beatTrend" => Some(trend(usage.beats)),
+            "openTickets" => count(usage.open_tickets.iter().sum()),
+            _ => customer.amount_at_stake(),
+        };
+        number.map(CustomerSortKey::Number)
     }
 }

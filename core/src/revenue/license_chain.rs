@@ -32,14 +32,30 @@ pub(super) struct LinkedCompany<'l> {
 pub(super) fn each_linked(
     scope: &ReportScope<'_>,
     is_looked_for: impl Fn(&[License]) -> bool,
+    visit: impl FnMut(LinkedCompany<'_>),
+) {
+    let companies = scope.ledger.companies(scope.options.company);
+    link_each(scope, companies.filter(|(_, licenses)| is_looked_for(licenses)), visit);
+}
+
+/// Passes some companies in turn.
+pub(super) fn each_linked_of(
+    scope: &ReportScope<'_>,
+    companies: impl Iterator<Item = ObjectId>,
+    visit: impl FnMut(LinkedCompany<'_>),
+) {
+    link_each(scope, companies.flat_map(|id| scope.ledger.companies(Some(id))), visit);
+}
+
+fn link_each<'l>(
+    scope: &ReportScope<'_>,
+    companies: impl Iterator<Item = (ObjectId, &'l [License])>,
     mut visit: impl FnMut(LinkedCompany<'_>),
 ) {
     let mut links = LicenseLinks::new(scope.options);
-    for (id, licenses) in scope.ledger.companies(scope.options.company) {
-        if is_looked_for(licenses) {
-            links.link(licenses, scope.ledger.excluded_parents(id));
-            visit(LinkedCompany { id, licenses, links: &links });
-        }
+    for (id, licenses) in companies {
+        links.link(licenses, scope.ledger.excluded_parents(id));
+        visit(LinkedCompany { id, licenses, links: &links });
     }
 }
 

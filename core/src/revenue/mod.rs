@@ -26,6 +26,7 @@ mod closing;
 mod company_mrr;
 mod conversion;
 mod currency_rows;
+mod customer_facts;
 mod customers;
 mod customers_query;
 mod error;
@@ -79,7 +80,8 @@ pub use self::{
     conversion::MissingRate,
     currency_rows::Series,
     customers::{
-        CompanyNameLookup, CurrencyAmount, Customer, CustomerUsageLookup, Customers, customers,
+        CompanyNameLookup, CurrencyAmount, Customer, CustomerSources, CustomerUsageLookup,
+        Customers, customers,
     },
     customers_query::{CompanyAttributesLookup, CompanyFilter, CustomerPage},
     error::ReportError,

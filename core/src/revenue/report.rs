@@ -9,7 +9,7 @@ use super::{
     calendar::{Day, Interval, IntervalBounds},
     closed_difference::MonthDifference,
     closing::ClosedMonth,
-    customers::{CompanyNameLookup, CustomerUsageLookup, Customers, customers},
+    customers::{CompanyNameLookup, CustomerSources, CustomerUsageLookup, Customers, customers},
     customers_query::{CompanyAttributesLookup, CompanyFilter},
     error::ReportError,
     explain::{Cell, Explanation, explain},
@@ -135,14 +135,9 @@ pub fn report(
         }
         ReportKind::Forecast => Report::Forecast(forecast(ledger, options, sources.later)?.into()),
         ReportKind::Customers => {
-            let mut found = customers(
-                ledger,
-                options,
-                sources.usage_of,
-                sources.has_usage,
-                &Weights::default(),
-            )?;
-            query.page.apply(&mut found, sources.name_of);
+            let ReportSources { usage_of, has_usage, name_of, .. } = sources;
+            let sources = CustomerSources { usage_of, has_usage, name_of };
+            let found = customers(ledger, options, sources, &Weights::default(), &query.page)?;
             Report::Customers(found.into())
         }
         ReportKind::Usage => return Err(ReportError::NotOfLicenses),

@@ -13,6 +13,7 @@
 mod calendar;
 mod charts;
 mod compared;
+mod customer_pages;
 mod explained;
 #[path = "../license_model/fraction.rs"]
 mod fraction;

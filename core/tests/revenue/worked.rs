@@ -3,10 +3,10 @@
 
 use svctrack_core::{
     revenue::{
-        Cell, Customer, CustomerUsage, Day, Interval, LaterLicenses, Ledger, LicenseFacts,
-        MovementView, RenewalOutcome, RenewalRow, RenewalsBy, ReportLine, ReportOptions,
-        RetentionRow, Valuation, Weights, cohorts, customers, explain, forecast, mrr,
-        mrr_by_company, renewals, retention,
+        Cell, Customer, CustomerPage, CustomerSources, CustomerUsage, Day, Interval, LaterLicenses,
+        Ledger, LicenseFacts, MovementView, RenewalOutcome, RenewalRow, RenewalsBy, ReportLine,
+        ReportOptions, RetentionRow, Valuation, Weights, cohorts, customers, explain, forecast,
+        mrr, mrr_by_company, renewals, retention,
     },
     value::{Number, Timestamp},
 };
@@ -465,10 +465,13 @@ fn a_customer_is_reported_with_its_next_renewal() {
         },
         _ => CustomerUsage::default(),
     };
-    let report = customers(&ledger(LICENSES), &asked(), &usage, true, &Weights::default()).unwrap();
+    let sources = CustomerSources { usage_of: &usage, has_usage: true, name_of: &|_| None };
+    let report = |options: &ReportOptions| {
+        let (weights, page) = (Weights::default(), CustomerPage::default());
+        customers(&ledger(LICENSES), options, sources, &weights, &page).unwrap()
+    };
     let of_product = ReportOptions { product: Some("Addon".to_owned()), ..asked() };
-    let of_product =
-        customers(&ledger(LICENSES), &of_product, &usage, true, &Weights::default()).unwrap();
+    let (report, of_product) = (report(&asked()), report(&of_product));
     assert_eq!(of_product.rows.iter().map(|row| name(row.company)).collect::<Vec<_>>(), ["Pico"]);
     let row = |row: &Customer| {
         let text = |day: Option<Day>| day.map_or("-".into(), |day| day.to_string());
@@ -501,14 +504,13 @@ fn a_customer_that_is_renewed_renews_when_the_next_license_ends() {
         S1 Nord EUR 2023-08-21 2024-08-21 1000 Suite renewed
         S2 Nord EUR 2024-08-21 2025-08-21 1200 Suite ongoing
     ";
-    let report = customers(
-        &ledger(licenses),
-        &asked(),
-        &|_| CustomerUsage::default(),
-        false,
-        &Weights::default(),
-    )
-    .unwrap();
+    let sources = CustomerSources {
+        usage_of: &|_| CustomerUsage::default(),
+        has_usage: false,
+        name_of: &|_| None,
+    };
+    let (weights, page) = (Weights::default(), CustomerPage::default());
+    let report = customers(&ledger(licenses), &asked(), sources, &weights, &page).unwrap();
     let [row] = &report.rows[..] else { panic!("{:?}", report.rows) };
     assert_eq!((row.next_renewal, row.days), (Day::parse("2025-08-21"), Some(385)));
     let stake = row.at_stake.as_ref().unwrap();

@@ -2,10 +2,10 @@
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
-    ops::RangeInclusive,
+    ops::ControlFlow,
 };
 
-use svctrack_core::value::{ObjectId, TenantId, Timestamp};
+use svctrack_core::value::{ObjectId, TenantId};
 
 use super::{faults::Faults, table::MemoryTable};
 use crate::{
@@ -105,22 +105,22 @@ impl ReadRows for MemoryEngagement {
 }
 
 impl ReadEngagement for MemoryEngagement {
-    fn active_between(
+    fn each(
         &self,
         (tenant, resource): (TenantId, u8),
-        times: &RangeInclusive<Timestamp>,
-        max: usize,
-    ) -> Result<Option<Vec<ObjectId>>, StoreError> {
+        mut visit: impl FnMut(ObjectId, &EngagementRow) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
         let key = |id| keys::record(tenant, resource, id);
         let (first, last) = (key(ObjectId::MIN), key(ObjectId::MAX));
-        let mut found = Vec::new();
         for entry in self.table.range(first.as_slice()..=last.as_slice())? {
             let (key, value) = entry?;
+            let Some(id) = keys::id_at_end(&key) else { continue };
             let (row, _) = stored_value::unseal_row_with_more::<EngagementRow, u64>(&key, &value)?;
-            let is_in = row.engagement.last_active().is_some_and(|at| times.contains(&at));
-            found.extend(keys::id_at_end(&key).filter(|_| is_in));
+            if visit(id, &row).is_break() {
+                break;
+            }
         }
-        Ok((found.len() <= max).then_some(found))
+        Ok(())
     }
 }
 

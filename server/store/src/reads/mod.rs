@@ -6,6 +6,7 @@ pub(crate) mod audit;
 pub(crate) mod backup_writer;
 pub(crate) mod bidirectional_scan;
 pub(crate) mod closing_changes;
+mod customer_usage;
 pub(crate) mod dry_run;
 pub(crate) mod ledgers;
 pub(crate) mod license_reader;

@@ -14,12 +14,11 @@ use svctrack_core::{
     resources::{
         self,
         company::{COMPANY, NAME},
-        end_user::END_USER,
         ticket::{self, TICKET},
     },
     revenue::{
-        CustomerUsage, LaterLicenses, Movements, Report, ReportError, ReportOptions, ReportQuery,
-        ReportSources, report,
+        LaterLicenses, Movements, Report, ReportError, ReportOptions, ReportQuery, ReportSources,
+        report,
     },
     schema::{Lookup as _, ResourceDef},
     value::{Members as _, ObjectId, RecordRef, TenantId, Timestamp},
@@ -28,17 +27,14 @@ use svctrack_core::{
 use super::{
     as_of::ReportData,
     closing_changes::{self, ClosedMonths},
+    customer_usage::UsageByCompany,
     ledgers::{Ledgers, TenantLedger},
     usage,
     written_reports::ReportValidity,
 };
 use crate::{
     ReportJob, StoreError, WrittenReport,
-    rows::{
-        Bytes as _, Rows as _, Snapshot,
-        engagement::{ReadEngagement as _, ReadRows as _},
-        keys, stored_value,
-    },
+    rows::{Bytes as _, Rows as _, Snapshot, keys, stored_value},
     rules::{open_tables::RecordTables, tenant_view::TenantView},
 };
 
@@ -118,7 +114,7 @@ fn of_history(
     let later = later.zip(later_time.as_ref());
     let later = later.map(|(ledger, time)| LaterLicenses { ledger, now: time.start });
     let builder = ReportBuilder::new(snapshot, tenant, &past, now)?;
-    let made = builder.make(&job.query, time.start, &builder.companies(&job.query)?, later)?;
+    let made = builder.make(&job.query, time.start, &UsageByCompany::none(now), later)?;
     let text = (job.write)(&made, &job.query)?;
     let time = match later_time {
         Some(time) => time,
@@ -139,10 +135,10 @@ fn of_customers(
     let past = ReportData::none(tenant_ledger);
     let time = past.ledger.stable_range(now, job.query.zone(past.zone));
     let builder = ReportBuilder::new(snapshot, tenant, &past, now)?;
-    let mut companies = builder.companies(&job.query)?;
-    let until = builder.add_usage(&job.query, &mut companies)?.min(time.end);
-    let made = builder.make(&job.query, time.start, &companies, None)?;
+    let usage = builder.usage(&job.query)?;
+    let made = builder.make(&job.query, time.start, &usage, None)?;
     let written = WrittenReport::new((job.write)(&made, &job.query)?, tenant_ledger.sequence);
+    let until = time.end.min(usage.until);
     Ok((WrittenReport { next_offset: made.next_offset(&job.query), ..written }, until))
 }
 
@@ -154,14 +150,12 @@ impl WrittenReport {
     }
 }
 
-/// Properties of a company that a report reads.
+/// Properties of a company that a report filters or groups by.
 #[derive(Default)]
 struct Company {
-    name: Option<String>,
     attributes: Vec<Option<String>>,
     /// Whether the company meets the filters of the report.
     passes_filters: bool,
-    usage: CustomerUsage,
 }
 
 type Companies = BTreeMap<ObjectId, Company>;
@@ -190,10 +184,11 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
         &self,
         query: &ReportQuery,
         since: Timestamp,
-        companies: &Companies,
+        usage: &UsageByCompany,
         later: Option<LaterLicenses<'_>>,
     ) -> Result<Report, StoreError> {
         let past = self.past;
+        let companies = self.companies(query)?;
         let company = self.company(query)?;
         let options = query.options(since, past.zone, past.rates.clone(), company);
         let options = ReportOptions { history: past.history, ..options? };
@@ -212,9 +207,9 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
                 facts_of(id).map(|known| known.attributes.clone()).unwrap_or_default()
             },
             company_filter: &|id| facts_of(id).is_some_and(|known| known.passes_filters),
-            name_of: &|id| facts_of(id).map_or_else(|| name(id), |known| known.name.clone()),
-            usage_of: &|id| facts_of(id).map(|known| known.usage.clone()).unwrap_or_default(),
-            has_usage: query.needs_usage() && self.has_usage()?,
+            name_of: &name,
+            usage_of: &|id| usage.of(id),
+            has_usage: usage.is_known,
             closings_of: &compared,
         };
         let made = report(query, &options, sources)?;
@@ -247,73 +242,38 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
         Ok(name.flatten())
     }
 
-    /// Properties of companies that the report reads.
+    /// Properties of companies that the report filters or groups by.
     fn companies(&self, query: &ReportQuery) -> Result<Companies, StoreError> {
         let mut companies = Companies::new();
-        let is_needed = !query.attributes().is_empty() || !query.filters().is_empty();
-        if query.needs_usage() || is_needed {
+        if !query.attributes().is_empty() || !query.filters().is_empty() {
             let mut filters = query.filters().to_vec();
             resources::resolve(&mut filters, &COMPANY, &self.view())?;
             self.for_each(&COMPANY, self.company(query)?, |id, company| {
-                let name = company.get(NAME.name).and_then(|name| name.as_str());
                 let attributes = query.attributes().iter();
                 let attributes = attributes.map(|property| property.segment_of(&company)).collect();
-                let name = name.map(Cow::into_owned);
                 let passes_filters = filters.iter().all(|filter| filter.matches(&company));
-                let usage = CustomerUsage::default();
-                companies.insert(id, Company { name, attributes, passes_filters, usage });
+                companies.insert(id, Company { attributes, passes_filters });
                 Ok(())
             })?;
         }
         Ok(companies)
     }
 
-    /// Whether a user of the tenant was ever active.
-    fn has_usage(&self) -> Result<bool, StoreError> {
-        let always = Timestamp::MIN..=Timestamp::MAX;
-        let found =
-            self.tables.engagement.active_between((self.tenant, END_USER.code), &always, 0)?;
-        Ok(found.is_none())
-    }
-
-    /// Adds the usage of companies; returns the time until which it stays the same.
-    fn add_usage(
-        &self,
-        query: &ReportQuery,
-        companies: &mut Companies,
-    ) -> Result<Timestamp, StoreError> {
-        let mut until = CustomerUsage::until(self.now);
-        let engagement = |def, id| self.tables.engagement.engagement(self.tenant, def, id);
-        for (id, company) in companies.iter_mut() {
-            let engagement = engagement(&COMPANY, *id)?.unwrap_or_default();
-            company.usage.add_company(&engagement, self.now);
-        }
+    /// Usage of companies, and open tickets.
+    fn usage(&self, query: &ReportQuery) -> Result<UsageByCompany, StoreError> {
         let only = self.company(query)?;
-        for (user, company) in usage::companies_of_users(self.closed.snapshot, self.tenant, only)? {
-            let company = companies.get_mut(&company);
-            if let (Some(company), Some(engagement)) = (company, engagement(&END_USER, user)?) {
-                company.usage.add_user(&engagement, self.now);
-            }
-        }
-        let mut add_ticket = |found: stored_value::StoredRecord<'_>| {
-            let company = found.get(ticket::COMPANY_ID.name);
-            let company = company.and_then(|company| ObjectId::parse(&company.as_str()?));
-            if let Some(company) = company.and_then(|company| companies.get_mut(&company)) {
-                company.usage.add_ticket(&found, self.now);
-                until = until.min(CustomerUsage::until_by_ticket(&found, self.now));
-            }
-            Ok(())
-        };
+        let mut usage = UsageByCompany::none(self.now);
+        usage.add_engagement(self.closed.snapshot, &self.tables.engagement, self.tenant, only)?;
         let Some(company) = only else {
-            self.for_each(&TICKET, None, |_, found| add_ticket(found))?;
-            return Ok(until);
+            self.for_each(&TICKET, None, |_, ticket| Ok(usage.add_ticket(&ticket)))?;
+            return Ok(usage);
         };
         let view = self.view();
         let row = ticket::COMPANY_ID.name;
         for id in view.holders(&TICKET, row, &company.to_string(), usize::MAX)? {
-            view.read(&TICKET, id, &mut add_ticket)?;
+            view.read(&TICKET, id, |ticket| Ok(usage.add_ticket(&ticket)))?;
         }
-        Ok(until)
+        Ok(usage)
     }
 
     /// Visits all records of a resource, or one of them.

@@ -1,7 +1,7 @@
 //! Engagement of users and companies (R37), and the latest of their activities: one row for each, apart from its
 //! record.
 
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
@@ -81,13 +81,28 @@ pub(crate) trait ReadRows {
 
 /// Rows in a snapshot.
 pub(crate) trait ReadEngagement: ReadRows {
+    /// Visits the rows of a resource, in no order, until `visit` breaks.
+    fn each(
+        &self,
+        of: (TenantId, u8),
+        visit: impl FnMut(ObjectId, &EngagementRow) -> ControlFlow<()>,
+    ) -> Result<(), StoreError>;
+
     /// Owners of a resource who were last active between two times, both included; none where they are more than `max`.
     fn active_between(
         &self,
         of: (TenantId, u8),
         times: &RangeInclusive<Timestamp>,
         max: usize,
-    ) -> Result<Option<Vec<ObjectId>>, StoreError>;
+    ) -> Result<Option<Vec<ObjectId>>, StoreError> {
+        let mut found = Vec::new();
+        self.each(of, |id, row| {
+            let is_in = row.engagement.last_active().is_some_and(|at| times.contains(&at));
+            found.extend(is_in.then_some(id));
+            if found.len() > max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok((found.len() <= max).then_some(found))
+    }
 }
 
 /// Rows in a transaction: each row is read once and written once, however many events change it.

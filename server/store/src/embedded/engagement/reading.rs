@@ -2,14 +2,14 @@
 
 use std::{
     collections::HashMap,
-    ops::RangeInclusive,
+    ops::{ControlFlow, RangeInclusive},
     sync::{Arc, OnceLock},
 };
 
 use foldhash::fast::RandomState;
 use parking_lot::{Mutex, MutexGuard};
 use redb::ReadTransaction;
-use svctrack_core::value::{ObjectId, TenantId, Timestamp};
+use svctrack_core::value::{ObjectId, TenantId};
 
 use super::log::EngagementLog;
 use crate::{
@@ -162,17 +162,12 @@ impl SnapshotEngagement {
 }
 
 impl ReadEngagement for SnapshotEngagement {
-    fn active_between(
+    fn each(
         &self,
         (tenant, resource): (TenantId, u8),
-        times: &RangeInclusive<Timestamp>,
-        max: usize,
-    ) -> Result<Option<Vec<ObjectId>>, StoreError> {
+        mut visit: impl FnMut(ObjectId, &EngagementRow) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
         let logged = self.log.logged()?;
-        let is_in = |row: &EngagementRow| {
-            row.engagement.last_active().is_some_and(|at| times.contains(&at))
-        };
-        let mut found = Vec::new();
         let key = |id| keys::record(tenant, resource, id);
         let (first, last) = (key(ObjectId::MIN), key(ObjectId::MAX));
         for entry in self.table.range(first.as_slice()..=last.as_slice())? {
@@ -186,15 +181,17 @@ impl ReadEngagement for SnapshotEngagement {
                 key.value(),
                 value.value(),
             )?;
-            found.extend(is_in(&row).then_some(id));
-            if found.len() > max {
-                return Ok(None);
+            if visit(id, &row).is_break() {
+                return Ok(());
             }
         }
         for owner in logged.keys().filter(|owner| (owner.0, owner.1) == (tenant, resource)) {
-            found.extend(self.read(*owner, is_in)?.unwrap_or(false).then_some(owner.2));
+            let visited = self.read(*owner, |row| visit(owner.2, row))?;
+            if visited.is_some_and(|flow| flow.is_break()) {
+                return Ok(());
+            }
         }
-        Ok((found.len() <= max).then_some(found))
+        Ok(())
     }
 }
 
