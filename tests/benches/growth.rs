@@ -48,10 +48,10 @@ const REPORTS: [(&str, Measured); 10] = [
         finish(cohorts(&licenses.ledger, &options));
     }),
     ("renewals by end", |licenses| {
-        finish(renewals(&licenses.ledger, &options(), RenewalsBy::End));
+        finish(renewals(&licenses.ledger, &options(), RenewalsBy::End, None));
     }),
     ("renewals by notice", |licenses| {
-        finish(renewals(&licenses.ledger, &options(), RenewalsBy::Notice));
+        finish(renewals(&licenses.ledger, &options(), RenewalsBy::Notice, None));
     }),
     ("forecast", |licenses| finish(forecast(&licenses.ledger, &options(), None))),
 ];

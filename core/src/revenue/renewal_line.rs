@@ -101,12 +101,6 @@ impl RenewalLines {
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
-
-    /// Leaves out the licenses of other outcomes.
-    pub(super) fn retain(&mut self, outcome: RenewalOutcome) {
-        let lines = &self.lines;
-        self.order.retain(|at| lines.get(index(*at)).is_some_and(|line| line.outcome == outcome));
-    }
 }
 
 /// Writes the first licenses, up to [`MAX_LISTED`].

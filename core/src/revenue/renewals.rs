@@ -95,14 +95,6 @@ pub struct Renewals {
     pub licenses_total: usize,
 }
 
-impl Renewals {
-    /// Lists only the licenses of an outcome; the figures stay those of all.
-    pub(super) fn list(&mut self, outcome: RenewalOutcome) {
-        self.licenses.retain(outcome);
-        self.licenses_total = self.licenses.len();
-    }
-}
-
 /// The renewals of an interval.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -148,7 +140,8 @@ pub struct RenewalRates {
     pub logo: Option<Number>,
 }
 
-/// Outcomes of the licenses that end in a period, or whose notice does.
+/// Outcomes of the licenses that end in a period, or whose notice does. With `listed`, only licenses of this outcome are
+/// listed; the figures stay those of all.
 ///
 /// # Errors
 /// When an option is invalid.
@@ -156,6 +149,7 @@ pub fn renewals(
     ledger: &Ledger,
     options: &ReportOptions,
     by: RenewalsBy,
+    listed: Option<RenewalOutcome>,
 ) -> Result<Renewals, ReportError> {
     let scope = ReportScope::new(ledger, options)?;
     let windows = scope.bounds.len();
@@ -188,7 +182,9 @@ pub fn renewals(
                 }
             }
         }
-        lines.extend(ending.iter().filter_map(|ending| ending.line(&scope, &company)));
+        let of_outcome =
+            ending.iter().filter(|ending| listed.is_none_or(|listed| ending.outcome == listed));
+        lines.extend(of_outcome.filter_map(|ending| ending.line(&scope, &company)));
         for (at, license) in company.licenses.iter().enumerate() {
             match reason_of(&scope, license, by) {
                 _ if company.links.successor(at).is_some() => {}

@@ -127,10 +127,7 @@ pub fn report(
             Report::Retention(RetentionAndCohorts { retention, cohorts }.into())
         }
         ReportKind::Renewals => {
-            let mut found = renewals(ledger, options, query.renewals_by)?;
-            if let Some(outcome) = query.outcome {
-                found.list(outcome);
-            }
+            let found = renewals(ledger, options, query.renewals_by, query.outcome)?;
             Report::Renewals(found.into())
         }
         ReportKind::Forecast => Report::Forecast(forecast(ledger, options, sources.later)?.into()),

@@ -427,7 +427,7 @@ fn outcome(model: &Model<'_>, at: usize) -> (RenewalOutcome, Fraction) {
 
 fn renewals(model: &Model<'_>, ledger: &Ledger) {
     let by = if model.asked.by_notice { RenewalsBy::Notice } else { RenewalsBy::End };
-    let report = revenue::renewals(ledger, &options(model.asked), by).unwrap();
+    let report = revenue::renewals(ledger, &options(model.asked), by, None).unwrap();
     let converted = report.converted.iter().map(|series| (None, series));
     let own = report
         .currencies

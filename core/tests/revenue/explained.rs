@@ -285,8 +285,15 @@ fn amounts(row: &RenewalRow) -> [(RenewalsLine, Number); 7] {
     ]
 }
 
+const OUTCOMES: [RenewalOutcome; 4] = [
+    RenewalOutcome::Renewed,
+    RenewalOutcome::Churned,
+    RenewalOutcome::Overdue,
+    RenewalOutcome::Open,
+];
+
 fn renewals_add_up(ledger: &Ledger, options: &ReportOptions, by: RenewalsBy) {
-    let report = renewals(ledger, options, by).unwrap();
+    let report = renewals(ledger, options, by, None).unwrap();
     for (currency, rows) in by_currency(&report.currencies, report.converted.as_ref()) {
         for row in rows {
             for (line, figure) in amounts(&row) {
@@ -296,5 +303,16 @@ fn renewals_add_up(ledger: &Ledger, options: &ReportOptions, by: RenewalsBy) {
                 assert_eq!(added_up(&found, |license| license.amount), figure, "{cell:?}");
             }
         }
+    }
+    for outcome in OUTCOMES {
+        let listed = renewals(ledger, options, by, Some(outcome)).unwrap();
+        let expected: Vec<_> =
+            report.licenses.iter().filter(|line| line.outcome == outcome).collect();
+        assert_eq!(listed.licenses.iter().collect::<Vec<_>>(), expected, "{outcome:?}");
+        assert_eq!(listed.licenses_total, expected.len());
+        assert_eq!(
+            (&listed.currencies, &listed.converted),
+            (&report.currencies, &report.converted)
+        );
     }
 }

@@ -156,7 +156,7 @@ fn a_license_that_ends_without_a_fixed_period_or_never_is_excluded_from_renewals
     ])
     .unwrap();
     let asked = options("2024-01-01", "2025-01-01", "2024-03-01");
-    let due = renewals(&ledger, &asked, RenewalsBy::End).unwrap();
+    let due = renewals(&ledger, &asked, RenewalsBy::End, None).unwrap();
     let [excluded] = due.about.excluded.as_slice() else { panic!("{:?}", due.about.excluded) };
     let names: Vec<_> = excluded.licenses.iter().map(|id| name(*id)).collect();
     assert_eq!((excluded.reason, excluded.total), (Reason::NoFixedPeriod, 2));
@@ -172,13 +172,13 @@ fn a_license_that_ends_without_a_fixed_period_or_never_is_excluded_from_renewals
         fixed("L3 Cube EUR 2024-01-01 - 100 Suite lost"),
     ])
     .unwrap();
-    let never = renewals(&endless, &asked, RenewalsBy::End).unwrap();
+    let never = renewals(&endless, &asked, RenewalsBy::End, None).unwrap();
     let [excluded] = never.about.excluded.as_slice() else { panic!("{:?}", never.about.excluded) };
     assert_eq!((excluded.reason, excluded.total), (Reason::NoEnd, 1));
     assert_eq!(name(excluded.licenses[0]), "L1");
     assert_eq!(serde_json::to_value(excluded).unwrap()["reason"], "no_end");
     // Without a term there is no day of notice.
-    let by_notice = renewals(&ledger, &asked, RenewalsBy::Notice).unwrap();
+    let by_notice = renewals(&ledger, &asked, RenewalsBy::Notice, None).unwrap();
     assert!(by_notice.about.excluded.is_empty());
 }
 
@@ -206,8 +206,12 @@ fn of_many_licenses_the_first_are_listed_and_all_are_counted() {
     assert_eq!((report.overlaps.len(), report.overlaps_total), (MAX_LISTED, many));
     let excluded = &report.about.excluded[0];
     assert_eq!((excluded.licenses.len(), excluded.total), (MAX_LISTED, many));
-    let due =
-        renewals(&ledger, &options("2024-01-01", "2024-12-01", "2024-12-01"), RenewalsBy::End);
+    let due = renewals(
+        &ledger,
+        &options("2024-01-01", "2024-12-01", "2024-12-01"),
+        RenewalsBy::End,
+        None,
+    );
     let due = due.unwrap();
     let listed = serde_json::to_value(&due).unwrap()["licenses"].as_array().unwrap().len();
     assert_eq!(

@@ -35,7 +35,7 @@ fn line_of(parent: &str, children: &[&str], lines: &str) -> Ledger {
 
 /// Licenses that are due, each with its successor.
 fn successors(ledger: &Ledger, asked: &ReportOptions) -> Vec<(String, Option<String>)> {
-    let report = renewals(ledger, asked, RenewalsBy::End).unwrap();
+    let report = renewals(ledger, asked, RenewalsBy::End, None).unwrap();
     let lines = report.licenses.iter();
     lines.map(|line| (name(line.license), line.successor.map(name))).collect()
 }
@@ -47,7 +47,7 @@ fn a_successor_in_another_currency_renews_its_parent() {
         ..options("2022-01-01", "2026-01-01", "2024-06-01")
     };
     let row = |asked: &ReportOptions, currency: Option<&str>, year: usize| {
-        let report = renewals(&switched(), asked, RenewalsBy::End).unwrap();
+        let report = renewals(&switched(), asked, RenewalsBy::End, None).unwrap();
         let series = report.currencies.iter().find(|series| Some(&*series.currency) == currency);
         let row = &series.or(report.converted.as_ref()).unwrap().rows[year];
         format!("{} {}", renewed(row), row.not_compared)
@@ -61,7 +61,7 @@ fn a_successor_in_another_currency_renews_its_parent() {
     assert_eq!(row(&known, Some("USD"), 2), "120 100 0 20 0 0 0 83.33 83.33 100 0");
     assert_eq!(row(&known, None, 1), "100 100 8 0 0 0 0 100 108 100 0");
     assert_eq!(row(&known, None, 2), "108 90 0 18 0 0 0 83.33 83.33 100 0");
-    let report = renewals(&switched(), &asked, RenewalsBy::End).unwrap();
+    let report = renewals(&switched(), &asked, RenewalsBy::End, None).unwrap();
     let lines = report.licenses.iter().map(|line| {
         let renewed = line.renewed_mrr.map_or("-".into(), |mrr| mrr.to_string());
         let currency = line.renewed_currency.as_deref().unwrap_or("-");

@@ -146,7 +146,7 @@ fn what_is_overdue_is_reported_next_to_the_rest() {
         let asked = ReportOptions { now: Timestamp::parse(now).unwrap(), ..asked() };
         let report = mrr(&ledger(LICENSES), &asked, None).unwrap();
         assert_eq!(report.converted.unwrap().rows[7].overdue_licenses, licenses, "{now}");
-        let report = renewals(&ledger(LICENSES), &asked, RenewalsBy::End).unwrap();
+        let report = renewals(&ledger(LICENSES), &asked, RenewalsBy::End, None).unwrap();
         let outcomes = report.licenses.iter().map(|line| line.outcome);
         let overdue = outcomes.filter(|outcome| *outcome == RenewalOutcome::Overdue);
         assert_eq!(overdue.count(), licenses as usize, "{now}");
@@ -286,7 +286,7 @@ fn a_renewal_is_a_successor_or_follows_from_the_status() {
             rate_date: Some(super::support::day("2024-07-31")),
             ..options(from, to, "2024-08-01")
         };
-        let report = renewals(&ledger(LICENSES), &asked, RenewalsBy::End).unwrap();
+        let report = renewals(&ledger(LICENSES), &asked, RenewalsBy::End, None).unwrap();
         (report.converted.clone().unwrap().rows[0].clone(), report.licenses)
     };
     let (first, licenses) = row("2024-01-01", "2024-04-01", 0);

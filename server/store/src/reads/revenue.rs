@@ -264,14 +264,18 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
         let only = self.company(query)?;
         let mut usage = UsageByCompany::none(self.now);
         usage.add_engagement(self.closed.snapshot, &self.tables.engagement, self.tenant, only)?;
+        let mut add_ticket = |ticket: stored_value::StoredRecord<'_>| {
+            usage.add_ticket(&ticket);
+            Ok(())
+        };
         let Some(company) = only else {
-            self.for_each(&TICKET, None, |_, ticket| Ok(usage.add_ticket(&ticket)))?;
+            self.for_each(&TICKET, None, |_, ticket| add_ticket(ticket))?;
             return Ok(usage);
         };
         let view = self.view();
         let row = ticket::COMPANY_ID.name;
         for id in view.holders(&TICKET, row, &company.to_string(), usize::MAX)? {
-            view.read(&TICKET, id, |ticket| Ok(usage.add_ticket(&ticket)))?;
+            view.read(&TICKET, id, &mut add_ticket)?;
         }
         Ok(usage)
     }
