@@ -216,7 +216,7 @@ fn mrr_of(round: usize) -> usize {
 }
 
 /// Changes the price of a license, as PostgreSQL does in the same round.
-async fn change(client: &Client, round: usize) {
+pub(crate) async fn change(client: &Client, round: usize) {
     put(client, "/licenses/extid-l0", &json!({"mrr": mrr_of(round)})).await;
 }
 
