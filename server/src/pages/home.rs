@@ -55,6 +55,7 @@ struct Series {
 struct Movement {
     start: f64,
     end: f64,
+    customers: i64,
     new_customers: i64,
     churned_customers: i64,
 }
@@ -140,10 +141,14 @@ async fn revenue(visit: &Visit) -> Result<(HomeView, Option<Movement>), Error> {
     Ok((view, moved))
 }
 
-/// Number of companies with the status of a customer, which the card leads to.
+/// Number of companies with the status of a customer, which the card leads to. Those that pay nothing now, as their
+/// renewal is overdue, are not among the customers of the MRR report.
 fn number_of_customers(all: usize, moved: Option<Movement>) -> Figure {
     let note = |moved: Movement| {
-        format!("{} new, {} lost this month", moved.new_customers, moved.churned_customers)
+        let unpaid = i64::try_from(all).unwrap_or(i64::MAX).saturating_sub(moved.customers);
+        let moved =
+            format!("{} new, {} lost this month", moved.new_customers, moved.churned_customers);
+        if unpaid > 0 { format!("{moved}, {unpaid} without MRR now") } else { moved }
     };
     Figure {
         label: "Customers",

@@ -72,6 +72,8 @@ pub(super) fn layout<'a>(
                     form method="post" action="/sign-out" {
                         (csrf(shell))
                         button.quiet type="submit" { "Sign out" }
+                        button.quiet type="submit" name="everywhere" value="true"
+                            title="Ends all sessions of your token" { "Sign out everywhere" }
                     }
                 }
             }

@@ -109,12 +109,6 @@ pub fn tokens_page(shell: &Shell, view: &TokensView) -> Page {
             h2 #h-sessions { "Sessions" }
             p.muted { "Browsers that are signed in. A session has the scopes of its token and ends with it." }
             (session_table(shell, view, &sessions))
-            form.after method="post" action="/sign-out" {
-                (csrf(shell))
-                input type="hidden" name="everywhere" value="true";
-                button type="submit" { "Sign out everywhere" }
-                span.muted { " ends all sessions of your token." }
-            }
         }
     };
     page(layout(shell, "Tokens", main))
