@@ -46,7 +46,7 @@ async fn token(server: &InProcess, body: Value) -> String {
 }
 
 /// Another tenant of the same server, with a token that may do everything.
-async fn another_tenant(server: &InProcess) -> (String, Client) {
+pub(crate) async fn another_tenant(server: &InProcess) -> (String, Client) {
     let made = server.operator.post("/tenants", &json!({"name": "other"})).await.json();
     let client = server.client.with_token(made["token"]["token"].as_str().unwrap());
     (made["_id"].as_str().unwrap().to_owned(), client)
@@ -179,7 +179,7 @@ fn record_of(path: &str) -> Value {
 }
 
 /// One record of each resource; companies come first, since others refer to them.
-async fn fill(client: &Client) -> Vec<(String, Value)> {
+pub(crate) async fn fill(client: &Client) -> Vec<(String, Value)> {
     let mut paths: Vec<&str> = REGISTRY.iter().map(|def| def.path).collect();
     paths.sort_by_key(|path| *path != "companies");
     let mut records = Vec::new();
@@ -192,7 +192,7 @@ async fn fill(client: &Client) -> Vec<(String, Value)> {
 }
 
 /// All that a tenant sees of its own.
-async fn all_of(client: &Client) -> String {
+pub(crate) async fn all_of(client: &Client) -> String {
     let mut seen = String::new();
     for path in REGISTRY.iter().map(|def| def.path).chain(["activities", "settings"]) {
         seen.push_str(client.get(&format!("/{path}")).await.text());

@@ -57,6 +57,7 @@ mod pages_of_figures;
 mod pages_of_forms;
 mod pages_of_imports;
 mod pages_of_licenses;
+mod pages_of_other_tenants;
 mod pages_of_people;
 mod pages_of_rates;
 mod proxied_clients;

@@ -419,3 +419,25 @@ async fn lists_name_the_records_that_they_refer_to() {
     let html = page(&reader, &format!("/app/records/timesheets/{sheet}")).await;
     assert!(html.contains(&link("timeentries", &entry, "Onboarding")), "{html}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn active_users_are_counted_up_to_today_where_it_is_another_day_than_in_utc() {
+    for (zone, now) in [("Asia/Tokyo", "2026-11-20T20:00Z"), ("America/Lima", "2026-11-20T02:00Z")]
+    {
+        let clock = Arc::new(SetClock::at(Timestamp::parse(now).unwrap()));
+        let server = InProcess::with_clock(clock).await;
+        let client = &server.client;
+        client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
+        let json_type = [("content-type", "application/json")];
+        let settings = json!({"timeZone": zone}).to_string();
+        client.send(Method::PUT, "/settings", &json_type, settings).await.unwrap();
+        let event = json!({"externalId": "ada", "companyExternalId": "acme", "action": "x"});
+        client.track(&event).await.unwrap();
+        let home = page(&sign_in(client, &token(&server)).await, "/").await;
+        for label in ["Active companies", "Active users"] {
+            let figure = home.split(label).nth(1).unwrap();
+            let value = figure.split("<strong>").nth(1).unwrap();
+            assert!(value.starts_with("1<"), "{zone}: {figure:.200}");
+        }
+    }
+}

@@ -227,8 +227,7 @@ struct Active {
 /// Numbers of active companies and users in the last days, and in equally many before.
 async fn usage(visit: &Visit) -> Result<Vec<Figure>, Error> {
     let (from, to) = (visit.day(-ACTIVE_DAYS), visit.day(1));
-    let query =
-        [("from", from.as_str()), ("to", to.as_str()), ("interval", "day"), ("timeZone", "UTC")];
+    let query = [("from", from.as_str()), ("to", to.as_str()), ("interval", "day")];
     let usage: Usage = match visit.api.get(&address("/reports/usage", &[], &query)).await {
         // The other figures are shown meanwhile.
         Err(Error::Store(StoreError::Counting { .. })) => return Ok(Vec::new()),

@@ -193,9 +193,12 @@ fn shown(header: &[String], rows: Vec<Vec<ReportCell>>, currency: &str) -> Repor
     let amount = columns.iter().find(|(_, name)| AMOUNTS.contains(&name.as_str()));
     let amount = amount.filter(|_| !currency.is_empty()).map(|(at, _)| *at);
     let cells = |row: Vec<ReportCell>| {
-        let cell = |(at, _): &(usize, &String)| {
+        let cell = |(at, name): &(usize, &String)| {
             let unit = (amount == Some(*at)).then(|| currency.to_owned());
-            ReportCell { unit, ..row.get(*at).cloned().unwrap_or_default() }
+            let cell = row.get(*at).cloned().unwrap_or_default();
+            let is_of_all = cell.text.is_empty() && *name == "segment";
+            let text = if is_of_all { "all".to_owned() } else { cell.text };
+            ReportCell { unit, text, ..cell }
         };
         columns.iter().map(cell).collect()
     };
@@ -255,6 +258,9 @@ mod tests {
         );
         let expect = own(&["period", "end", "new"]);
         assert_eq!(found, [(String::new(), expect, vec![own(&["2026-01", "EUR 7", "5"])])]);
+        let found = narrow("segment,period,new\n,2026-01,5\nGrown,2026-01,3\n");
+        let rows = vec![own(&["all", "2026-01", "5"]), own(&["Grown", "2026-01", "3"])];
+        assert_eq!(found, [(String::new(), own(&["segment", "period", "new"]), rows)]);
         let found = narrow("scope,currency,isOver\ncurrency,EUR,true\nconverted,USD,false\n");
         let expect = [
             ("Total in USD".to_owned(), own(&["isOver"]), vec![own(&["no"])]),

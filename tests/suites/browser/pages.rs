@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use fantoccini::Locator;
+use hyper::StatusCode;
 use serde_json::{Value, json};
 use svctrack_core::{resources::REGISTRY, value::TenantId};
 use svctrack_server::{api_client::ApiClient, auth::Token, demo::Demo};
@@ -27,23 +28,40 @@ struct Visit {
     browser: Browser,
     tenant: String,
     token: String,
+    /// Token of the operator; none of a server that was started by its first start.
+    operator: String,
     _folder: tempfile::TempDir,
 }
 
 impl Visit {
     async fn begin(kind: Kind, setup: Setup) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let token = Token::generate().unwrap();
-        let server = Server::start_with_acme(folder.path(), &token).await;
-        let token = token.reveal().to_owned();
+        let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
+        let server = Server::start_with_operator(folder.path(), &token, &operator, &[]).await;
+        let acme = json!({"name": "Acme", "externalId": "acme"});
+        assert_eq!(server.client.post("/companies", &acme).await.status, StatusCode::OK);
+        let [token, operator] = [token, operator].map(|token| token.reveal().to_owned());
         let browser = Browser::start_as(kind, setup).await;
         let tenant = TENANT.to_owned();
-        let visit = Self { server, browser, tenant, token, _folder: folder };
-        visit.open("/").await;
-        visit.browser.fill("#token", &visit.token).await;
-        visit.browser.click("button.main").await;
-        visit.browser.wait_for("h1", "Today").await;
+        let visit = Self { server, browser, tenant, token, operator, _folder: folder };
+        visit.sign_in(&visit.token, "Today").await;
         visit
+    }
+
+    /// Signs in with a token, in place of another one.
+    async fn sign_in(&self, token: &str, title: &str) {
+        self.open("/sign-in").await;
+        self.browser.page.delete_all_cookies().await.unwrap();
+        self.open("/").await;
+        self.browser.fill("#token", token).await;
+        self.browser.click("button.main").await;
+        self.browser.wait_for("h1", title).await;
+    }
+
+    /// A path for each kind of page that a token sees, by the links of the first one.
+    async fn kinds_of_pages(&self, token: &str) -> Vec<String> {
+        let anonymous = self.server.client.without_token();
+        kinds(walk(&sign_in(&anonymous, token).await).await.into_keys())
     }
 
     /// The same by the link that the first start of a server prints, which signs in once.
@@ -57,7 +75,8 @@ impl Visit {
         let [tenant, token, once] = ["Tenant ", "API token ", "/sign-in?once="].map(after);
         server.client = Client::new(&server.base, Some(&token));
         let browser = Browser::start_as(kind, setup).await;
-        let visit = Self { server, browser, tenant, token, _folder: folder };
+        let operator = String::new();
+        let visit = Self { server, browser, tenant, token, operator, _folder: folder };
         for expected in ["Nothing has arrived yet.", "This link was already used"] {
             visit.open(&format!("/sign-in?once={once}")).await;
             visit.browser.click("button.main").await;
@@ -88,9 +107,13 @@ fn kinds(paths: impl Iterator<Item = String>) -> Vec<String> {
 
 /// The path of a page without its query, with `id` for each id.
 fn kind(path: &str) -> String {
-    let part = |part: &str| if part.len() == 24 { "id".to_owned() } else { part.to_owned() };
-    let plain = path.split('?').next().unwrap();
-    plain.split('/').map(part).collect::<Vec<_>>().join("/")
+    let parts: Vec<&str> = path.split('?').next().unwrap().split('/').collect();
+    let plain = parts.iter().enumerate().map(|(at, part)| {
+        let owner = at.checked_sub(1).map_or("", |at| parts[at]);
+        let is_id = matches!(owner, "tokens" | "tenants") && *part != "new";
+        if is_id || part.len() == 24 { "id" } else { part }
+    });
+    plain.collect::<Vec<_>>().join("/")
 }
 
 /// A flaw of a page that the browser can measure.
@@ -139,26 +162,35 @@ async fn check_barriers(setup: Setup, width: u32) {
     };
     let visit = Visit::begin(Kind::Chromium, setup).await;
     store_samples(&visit.server.client, "Sample").await;
-    let anonymous = visit.server.client.without_token();
-    let reader = sign_in(&anonymous, &visit.token).await;
-    let paths = kinds(walk(&reader).await.into_keys());
+    let paths = visit.kinds_of_pages(&visit.token).await;
     assert!(paths.len() > 30, "{paths:?}");
     visit.browser.page.set_window_size(width, 900).await.unwrap();
     let mut found = Vec::new();
-    let of_docs = ["/docs/operations", "/docs/api", "/docs/api/companies"].map(str::to_owned);
-    for path in ["/sign-in".to_owned()].into_iter().chain(of_docs).chain(paths) {
-        visit.open(&path).await;
-        let script = format!(
-            "{axe}; const done = arguments[arguments.length - 1];\
-             axe.run(document, {{runOnly: {RULES}}}).then((report) => done(report.violations.map((violation) =>\
-             `${{violation.id}}: ${{violation.nodes.slice(0, 3).map((node) => node.html).join(\" \")}}`)));"
-        );
-        let violations = visit.browser.page.execute_async(&script, Vec::new()).await.unwrap();
-        found.extend(violations.as_array().unwrap().iter().map(|it| format!("{path}: {it}")));
-        found.extend(flaw(&visit.browser).await.map(|flaw| format!("{path}: {flaw}")));
+    for path in OTHER_PAGES.map(str::to_owned).iter().chain(&paths) {
+        found.extend(barriers(&visit, &axe, path).await);
+    }
+    let paths = visit.kinds_of_pages(&visit.operator).await;
+    assert!(paths.len() >= OPERATOR_PAGES, "{paths:?}");
+    visit.sign_in(&visit.operator, "Tenants").await;
+    for path in &paths {
+        found.extend(barriers(&visit, &axe, path).await);
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
     visit.browser.close().await;
+}
+
+/// What axe finds on a page, and its flaw.
+async fn barriers(visit: &Visit, axe: &str, path: &str) -> Vec<String> {
+    visit.open(path).await;
+    let script = format!(
+        "{axe}; const done = arguments[arguments.length - 1];\
+         axe.run(document, {{runOnly: {RULES}}}).then((report) => done(report.violations.map((violation) =>\
+         `${{violation.id}}: ${{violation.nodes.slice(0, 3).map((node) => node.html).join(\" \")}}`)));"
+    );
+    let violations = visit.browser.page.execute_async(&script, Vec::new()).await.unwrap();
+    let violations = violations.as_array().unwrap().iter().map(ToString::to_string);
+    let flaw = flaw(&visit.browser).await.map(str::to_owned);
+    violations.chain(flaw).map(|found| format!("{path}: {found}")).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -178,9 +210,7 @@ const LONG_NAME: &str = "project_settings_integrations_webhook_created_successfu
 async fn pages_with_long_names_are_no_wider_than_their_window() {
     let visit = Visit::begin(Kind::Chromium, Setup::Usual).await;
     store_samples(&visit.server.client, LONG_NAME).await;
-    let anonymous = visit.server.client.without_token();
-    let reader = sign_in(&anonymous, &visit.token).await;
-    let paths = kinds(walk(&reader).await.into_keys());
+    let paths = visit.kinds_of_pages(&visit.token).await;
     let mut found = Vec::new();
     for width in [1280, 390] {
         visit.browser.page.set_window_size(width, 900).await.unwrap();
@@ -197,9 +227,18 @@ async fn pages_with_long_names_are_no_wider_than_their_window() {
 /// How pictures are taken: the name of each, how the browser is set up, and how wide its window is.
 const LOOKS: [(&str, Setup, u32); 3] =
     [("light", Setup::Usual, 1280), ("dark", Setup::Dark, 1280), ("phone", Setup::Usual, 390)];
-/// Pages to which no link of the application leads.
-const OTHER_PAGES: [&str; 5] =
-    ["/docs", "/docs/first-event", "/docs/api", "/docs/api/companies", "/sign-in?once=x"];
+/// Pages to which no link of the application leads, once a tenant has licenses.
+const OTHER_PAGES: [&str; 7] = [
+    "/app/demo",
+    "/docs",
+    "/docs/first-event",
+    "/docs/operations",
+    "/docs/api",
+    "/docs/api/companies",
+    "/sign-in?once=x",
+];
+/// How many kinds of pages an operator has at least.
+const OPERATOR_PAGES: usize = 4;
 /// What the window of a browser is higher than its page, and how high a picture is at the most.
 const FRAME: u64 = 150;
 const MAX_HEIGHT: u64 = 3_000;
@@ -217,33 +256,47 @@ async fn take_pictures(folder: &Path, (look, setup, width): (&str, Setup, u32)) 
         Ok(response.into())
     });
     filled.await.unwrap();
-    let anonymous = visit.server.client.without_token();
-    let reader = sign_in(&anonymous, &visit.token).await;
     // A walk through this many records ends before it has seen all forms.
     let forms = REGISTRY
         .iter()
         .map(|def| def.path)
         .flat_map(|path| [format!("/app/records/{path}/new"), format!("/app/import/{path}")]);
-    let paths = kinds(walk(&reader).await.into_keys().chain(forms)).into_iter();
-    let (page, mut flaws) = (&visit.browser.page, Vec::new());
-    for path in paths.chain(OTHER_PAGES.map(str::to_owned)) {
-        page.set_window_size(width, 900).await.unwrap();
-        visit.open(&path).await;
-        page.wait().for_element(Locator::Css("main :is(h1, h2)")).await.unwrap();
-        let height = visit.browser.run("return document.documentElement.scrollHeight").await;
-        let height = height.as_u64().unwrap().saturating_add(FRAME).min(MAX_HEIGHT);
-        page.set_window_size(width, height.try_into().unwrap()).await.unwrap();
-        flaws.extend(flaw(&visit.browser).await.map(|flaw| format!("{path}, {look}: {flaw}")));
-        let plain = kind(&path).trim_start_matches('/').replace('/', "-");
-        let name = if plain.is_empty() { "today" } else { &plain };
-        let picture = page.screenshot().await.unwrap();
-        fs::write(folder.join(format!("{name}-{look}.png")), picture).unwrap();
+    let paths = kinds(visit.kinds_of_pages(&visit.token).await.into_iter().chain(forms));
+    let mut flaws = Vec::new();
+    for path in paths.into_iter().chain(OTHER_PAGES.map(str::to_owned)) {
+        flaws.extend(take_picture(&visit, folder, (look, width), &path).await);
     }
     if look == "light" {
         take_pictures_of_readme(&visit, folder).await;
     }
+    let paths = visit.kinds_of_pages(&visit.operator).await;
+    visit.sign_in(&visit.operator, "Tenants").await;
+    for path in paths.iter().filter(|path| *path != "/") {
+        flaws.extend(take_picture(&visit, folder, (look, width), path).await);
+    }
     visit.browser.close().await;
     flaws
+}
+
+/// Takes a picture of a page; returns what is wrong with it.
+async fn take_picture(
+    visit: &Visit,
+    folder: &Path,
+    (look, width): (&str, u32),
+    path: &str,
+) -> Option<String> {
+    let page = &visit.browser.page;
+    page.set_window_size(width, 900).await.unwrap();
+    visit.open(path).await;
+    page.wait().for_element(Locator::Css("main :is(h1, h2)")).await.unwrap();
+    let height = visit.browser.run("return document.documentElement.scrollHeight").await;
+    let height = height.as_u64().unwrap().saturating_add(FRAME).min(MAX_HEIGHT);
+    page.set_window_size(width, height.try_into().unwrap()).await.unwrap();
+    let plain = kind(path).trim_start_matches('/').replace('/', "-");
+    let name = if plain.is_empty() { "today" } else { &plain };
+    let picture = page.screenshot().await.unwrap();
+    fs::write(folder.join(format!("{name}-{look}.png")), picture).unwrap();
+    flaw(&visit.browser).await.map(|flaw| format!("{path}, {look}: {flaw}"))
 }
 
 /// Takes the pictures of the README, which `web/docs/shrink` makes small: the first page, a company, and a report.

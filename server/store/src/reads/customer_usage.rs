@@ -31,7 +31,7 @@ pub(super) struct UsageByCompany {
 }
 
 impl UsageByCompany {
-    /// No usage.
+    /// Usage before any is added: no company has any.
     pub(super) fn none(now: Timestamp) -> Self {
         let mut unused = CustomerUsage::default();
         unused.add_company(&Engagement::default(), now);
