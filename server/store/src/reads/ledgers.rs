@@ -4,9 +4,9 @@
 //! Invariant: a ledger is used only after the change log of the reader's own snapshot was read to its end. The reports
 //! of a ledger are dropped with it, so that no report is older than its licenses, its companies and its settings.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use svctrack_core::{
     resources::{
         company::COMPANY,
@@ -38,6 +38,12 @@ const MIN_LEDGER_BYTES: usize = 1024 * 1024;
 const MAX_USAGE_BYTES: usize = 8 * 1024 * 1024;
 /// Changes after which a ledger is read as a whole: applying more takes longer.
 const MAX_CHANGES: usize = 20_000;
+
+/// Locks of the tenants whose ledgers are being updated. Two tenants may share one.
+const UPDATE_LOCKS: usize = 16;
+/// How long a report waits for another one of its tenant to update the ledger, before it does so itself: as long as a
+/// million licenses take. The disk of the other one may hang.
+const UPDATE_WAIT: Duration = Duration::from_secs(3);
 
 /// Licenses of a tenant, and the data to count them.
 pub(crate) struct TenantLedger {
@@ -112,23 +118,29 @@ enum CacheState {
 pub(crate) struct Ledgers {
     /// Ledgers of the tenants, the most recently used at the end.
     cached: Mutex<Vec<(TenantId, CachedLedger)>>,
+    updates: [Mutex<()>; UPDATE_LOCKS],
     /// Reports of usage, by tenant as well, and by its version.
     pub(crate) of_usage: WrittenReports,
 }
 
 impl Default for Ledgers {
     fn default() -> Self {
-        Self { cached: Mutex::default(), of_usage: WrittenReports::up_to(MAX_USAGE_BYTES) }
+        Self {
+            cached: Mutex::default(),
+            updates: Default::default(),
+            of_usage: WrittenReports::up_to(MAX_USAGE_BYTES),
+        }
     }
 }
 
 impl Ledgers {
-    /// Ledger of a tenant in a snapshot.
+    /// Ledger of a tenant in a snapshot. Of reports at the same time, as of a page, one updates it for all.
     pub(crate) fn tenant_ledger(
         &self,
         snapshot: &impl Snapshot,
         tenant: TenantId,
     ) -> Result<Arc<TenantLedger>, StoreError> {
+        let _update = self.wait_for_update(tenant);
         let kept = self.take(tenant);
         let state = match &kept {
             Some(kept) => kept.state(snapshot, tenant)?,
@@ -152,6 +164,12 @@ impl Ledgers {
         let tenant_ledger = now.tenant_ledger.clone();
         self.put(tenant, now);
         Ok(tenant_ledger)
+    }
+
+    /// Waits until no other report updates the ledger of a tenant, or for [`UPDATE_WAIT`].
+    fn wait_for_update(&self, tenant: TenantId) -> Option<MutexGuard<'_, ()>> {
+        let [number, ..] = *tenant.as_bytes();
+        self.updates.get(usize::from(number) % UPDATE_LOCKS)?.try_lock_for(UPDATE_WAIT)
     }
 
     fn take(&self, tenant: TenantId) -> Option<CachedLedger> {

@@ -240,3 +240,21 @@ fn whichever_access_fails_an_explanation_names_its_companies_or_is_an_error() {
         return;
     }
 }
+
+#[test]
+fn of_reports_at_once_one_updates_the_ledger_for_all() {
+    const AT_ONCE: usize = 4;
+    let world = World::new(0);
+    for mrr in 1..200 {
+        let changed = format!(r#"{{"externalId":"l0","companyId":"extid-c0","mrr":{mrr}}}"#);
+        world.upsert(&LICENSE, &changed);
+        let state = world.store.latest.snapshot(closed).unwrap();
+        let tenant = actor().tenant.id();
+        let ledger = || world.store.ledgers.tenant_ledger(&*state, tenant).unwrap();
+        let ledgers = std::thread::scope(|scope| {
+            let others: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(ledger)).collect();
+            others.into_iter().map(|other| other.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert!(ledgers.iter().all(|one| Arc::ptr_eq(one, &ledgers[0])), "after {mrr}");
+    }
+}
