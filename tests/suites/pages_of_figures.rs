@@ -55,6 +55,12 @@ async fn every_figure_of_a_report_leads_to_the_licenses_that_contribute_to_it() 
     for text in ["EUR 150", "2025-10-01 to 2025-12-31", "2 licenses"] {
         assert!(converted.contains(text), "{text}: {converted}");
     }
+    // Without a figure, the page is that of the report.
+    for report in ["mrr", "retention", "renewals", "forecast", "usage"] {
+        let days = "from=2025-10-01&to=2026-01-01";
+        let led = reader.get(&format!("/app/reports/{report}/explain?{days}&currency=EUR")).await;
+        assert_eq!(led.headers["location"], format!("/app/reports/{report}?{days}"), "{report}");
+    }
     let unknown = reader.get("/app/reports/customers/explain?explain=end").await;
     assert_eq!(unknown.status, StatusCode::NOT_FOUND);
     let wrong = reader.get("/app/reports/mrr/explain?explain=ends").await;
@@ -423,7 +429,7 @@ async fn what_is_due_is_seen_behind_more_licenses_than_a_report_lists() {
         lost.contains("1 to 50 of 1,000") && lost.contains("5 more licenses are not"),
         "{lost}"
     );
-    let file = attribute(&lost, "href").find(|path| path.contains("/file?")).unwrap();
+    let file = attribute(&lost, "href").find(|path| path.contains("form=csv")).unwrap();
     let file = page(&reader, &file.replace("&amp;", "&")).await;
     assert_eq!(file.lines().count(), 1 + 1_005);
 }
@@ -503,18 +509,21 @@ async fn renewals_are_chosen_by_their_days_and_listed_in_pages_and_in_a_file() {
     let last =
         page(&reader, &link(&page(&reader, &link(&all, "offset=50")).await, "offset=100")).await;
     assert!(last.contains("101 to 120 of 120") && last.matches("/renew\"").count() == 20, "{last}");
-    let file = page(&reader, &link(&last, "/file?")).await;
-    assert_eq!(file.lines().filter(|line| line.starts_with("Acme,")).count(), 120, "{file}");
+    let file = page(&reader, &link(&last, "form=csv")).await;
+    assert_eq!(file.lines().filter(|line| line.contains(",Acme,")).count(), 120, "{file}");
 
     let later = format!("/app/renewals?from={}&to={}", day(190), day(210));
     let html = page(&reader, &later).await;
     assert!(html.contains(">=Beta</a>") && !html.contains(">Acme</a>"), "{html}");
-    let file = page(&reader, &link(&html, "/file?")).await;
-    assert!(file.starts_with("companyName,license,") && file.contains("\n'=Beta,"), "{file}");
+    let file = page(&reader, &link(&html, "form=csv")).await;
+    assert!(
+        file.starts_with("license,company,companyName,") && file.contains(",'=Beta,"),
+        "{file}"
+    );
     // The licenses of an owner, on each page and in each file.
     let html = page(&reader, &format!("{later}&owner=Bo,+B")).await;
     assert!(html.contains(">=Beta</a>"), "{html}");
-    assert_eq!(page(&reader, &link(&html, "/file?")).await, file);
+    assert_eq!(page(&reader, &link(&html, "form=csv")).await, file);
     let all =
         page(&reader, &format!("/app/renewals?from={}&to={}&owner=Ada", day(0), day(210))).await;
     let all = page(&reader, &link(&all, "group=due")).await;

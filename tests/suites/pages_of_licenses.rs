@@ -109,7 +109,12 @@ async fn licenses_that_are_excluded_from_mrr_are_named() {
     assert!(!page(&reader, "/").await.contains("excluded from MRR"));
     year(&server, "one", 30, json!({"_currency": null})).await;
     let home = page(&reader, "/").await;
-    assert!(home.contains(">1 license</a> is excluded from MRR: 1 without a currency."), "{home}");
+    let says = ">1 license</a> is excluded from MRR and renewals: 1 without a currency.";
+    assert!(home.contains(says), "{home}");
+    let renewals = page(&reader, "/app/renewals").await;
+    assert!(renewals.contains(says), "{renewals}");
+    let of_nobody = page(&reader, "/app/renewals?owner=Nobody").await;
+    assert!(of_nobody.contains("No licenses match."), "{of_nobody}");
     let id = server.client.get("/licenses/extid-one").await.json()["_id"].clone();
     let link = format!("/app/records/licenses/{}", id.as_str().unwrap());
     assert!(home.contains(&format!("href=\"{link}\"")), "{home}");

@@ -421,9 +421,11 @@ async fn lists_name_the_records_that_they_refer_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn active_users_are_counted_up_to_today_where_it_is_another_day_than_in_utc() {
-    for (zone, now) in [("Asia/Tokyo", "2026-11-20T20:00Z"), ("America/Lima", "2026-11-20T02:00Z")]
-    {
+async fn activity_is_shown_up_to_today_where_it_is_another_day_than_in_utc() {
+    for (zone, now, today) in [
+        ("Asia/Tokyo", "2026-11-20T20:00Z", "2026-11-21"),
+        ("America/Lima", "2026-11-20T02:00Z", "2026-11-19"),
+    ] {
         let clock = Arc::new(SetClock::at(Timestamp::parse(now).unwrap()));
         let server = InProcess::with_clock(clock).await;
         let client = &server.client;
@@ -433,11 +435,18 @@ async fn active_users_are_counted_up_to_today_where_it_is_another_day_than_in_ut
         client.send(Method::PUT, "/settings", &json_type, settings).await.unwrap();
         let event = json!({"externalId": "ada", "companyExternalId": "acme", "action": "x"});
         client.track(&event).await.unwrap();
-        let home = page(&sign_in(client, &token(&server)).await, "/").await;
+        let reader = sign_in(client, &token(&server)).await;
+        let home = page(&reader, "/").await;
         for label in ["Active companies", "Active users"] {
             let figure = home.split(label).nth(1).unwrap();
             let value = figure.split("<strong>").nth(1).unwrap();
             assert!(value.starts_with("1<"), "{zone}: {figure:.200}");
+        }
+        for path in ["/app/records/companies/extid-acme", "/app/records/endusers/extid-ada"] {
+            let html = page(&reader, path).await;
+            let last = html.split("Last active").nth(1).unwrap();
+            let last = last.split("<strong>").nth(1).unwrap();
+            assert!(last.starts_with(today), "{zone}: {path}: {last:.40}");
         }
     }
 }

@@ -66,7 +66,12 @@ impl Random {
 /// A report as core computes it from the licenses that the API lists.
 async fn fresh(client: &Client, kind: ReportKind, query: &str, zone: Zone) -> Value {
     let listed = client.get("/licenses?limit=1000").await.json();
+    let text = |license: &Value, name: &str| license[name].as_str().unwrap().to_owned();
     let listed = listed.as_array().unwrap().iter();
+    let names: BTreeMap<String, String> = listed
+        .clone()
+        .map(|license| (text(license, "companyId"), text(license, "companyName")))
+        .collect();
     let documents: Vec<Document> =
         listed.map(|license| Document::parse(license.to_string().as_bytes()).unwrap()).collect();
     let facts = documents.iter().filter_map(|license| LicenseFacts::from_record(license, zone));
@@ -80,7 +85,7 @@ async fn fresh(client: &Client, kind: ReportKind, query: &str, zone: Zone) -> Va
         later: None,
         company_filter: &|_| true,
         attributes_of: &|_| Vec::new(),
-        name_of: &|_| None,
+        name_of: &|company| names.get(&company.to_string()).cloned(),
         usage_of: &|_| CustomerUsage::default(),
         has_usage: false,
         closings_of: &|_| Vec::new(),

@@ -529,7 +529,7 @@ async fn every_report_is_a_table_for_spreadsheets() {
         ("retention", "scope,currency,over,period,"),
         ("retention?part=cohorts", "scope,currency,cohort,period,"),
         ("renewals", "scope,currency,period,"),
-        ("renewals?part=licenses", "license,company,product,"),
+        ("renewals?part=licenses", "license,company,companyName,product,"),
         ("renewals?explain=base", "company,companyName,companyAmount,currency,formula,license,"),
         ("forecast", "scope,currency,period,"),
         ("forecast?explain=base", "company,companyName,companyAmount,currency,formula,license,"),

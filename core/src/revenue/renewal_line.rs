@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use super::{
     calendar::Day,
     capped_list::MAX_LISTED,
+    customers::CompanyNameLookup,
     hex,
     renewals::{RenewalOutcome, RenewalsBy},
     report_scope::index,
@@ -24,6 +25,9 @@ pub struct RenewalLine {
     /// `_id` of the license's company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
+    /// Name of the company, where the caller gives it, and the license is listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub company_name: Option<String>,
     /// Product of the license; empty for none.
     pub product: Arc<str>,
     /// Currency of `mrr`.
@@ -90,6 +94,15 @@ impl RenewalLines {
     /// The licenses in their order.
     pub fn iter(&self) -> impl Iterator<Item = &RenewalLine> {
         self.order.iter().filter_map(|at| self.lines.get(index(*at)))
+    }
+
+    /// Sets the names of the companies of the first licenses.
+    pub(super) fn name_companies(&mut self, most: usize, name_of: CompanyNameLookup<'_>) {
+        for at in self.order.iter().take(most) {
+            if let Some(line) = self.lines.get_mut(index(*at)) {
+                line.company_name = name_of(line.company);
+            }
+        }
     }
 
     /// Number of licenses, of all outcomes that are listed.

@@ -274,6 +274,7 @@ impl EndingLicense {
         Some(RenewalLine {
             license: license.id,
             company: company.id,
+            company_name: None,
             product: scope.ledger.shared_product(license.product),
             currency: scope.ledger.shared_currency(license.currency),
             end: Day::at(Timestamp::from_ms_clamped(license.end), scope.options.zone),
@@ -490,6 +491,7 @@ impl Renewals {
         let mut table = TextTable::new([
             "license",
             "company",
+            "companyName",
             "product",
             "currency",
             "end",
@@ -501,8 +503,10 @@ impl Renewals {
             "successor",
         ]);
         for line in self.licenses.iter() {
-            let row = TableRow::default().text(line.license).text(line.company).text(&line.product);
-            table.push(line.cells_of_outcome(row.text(&line.currency)));
+            let row = TableRow::default().text(line.license).text(line.company);
+            let row =
+                row.option(line.company_name.as_ref()).text(&line.product).text(&line.currency);
+            table.push(line.cells_of_outcome(row));
         }
         table.noted(&self.about.note())
     }

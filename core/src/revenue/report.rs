@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{
     at_stake::Weights,
     calendar::{Day, Interval, IntervalBounds},
+    capped_list::MAX_LISTED,
     closed_difference::MonthDifference,
     closing::ClosedMonth,
     customers::{CompanyNameLookup, CustomerSources, CustomerUsageLookup, Customers, customers},
@@ -127,7 +128,10 @@ pub fn report(
             Report::Retention(RetentionAndCohorts { retention, cohorts }.into())
         }
         ReportKind::Renewals => {
-            let found = renewals(ledger, options, query.renewals_by, query.outcome)?;
+            let mut found = renewals(ledger, options, query.renewals_by, query.outcome)?;
+            let is_of_all = query.part == ReportPart::Licenses;
+            let named = if is_of_all { usize::MAX } else { MAX_LISTED };
+            found.licenses.name_companies(named, sources.name_of);
             Report::Renewals(found.into())
         }
         ReportKind::Forecast => Report::Forecast(forecast(ledger, options, sources.later)?.into()),

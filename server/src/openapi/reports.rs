@@ -219,7 +219,7 @@ const OBJECTS: &[Object] = &[
     ("RenewalSeries", "Renewals in one currency.", &[&[
         ("currency", "text", "The currency of the amounts."), ("rows", "[RenewalRow]", "The periods."),
     ]], &[]),
-    ("RenewalLicense", "A license that is due.", &[RENEWAL], &[]),
+    ("RenewalLicense", "A license that is due.", &[RENEWAL], &[&[("companyName", "text", "Name of the company, unless it was deleted.")]]),
     ("RenewalsReport", "Renewals and their outcomes.", &[ABOUT, &[
         ("by", "renewalsBy", "Whether a license is due at its end or on its last day of notice."), ("currencies", "[RenewalSeries]", "Each currency separately."),
         ("converted", "RenewalSeries?", "All currencies converted to the base currency; null if a rate is missing."), ("licenses", "[RenewalLicense]", "The first 1,000 licenses that contribute to the figures."), ("licensesTotal", "count", "Their number."),

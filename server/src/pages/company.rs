@@ -1,7 +1,10 @@
 //! The page of a company: MRR and MRR at stake, a timeline of its licenses, and its usage.
 
 use serde_json::{Map, Value};
-use svctrack_core::{resources::settings::BaseCurrency, value::counted};
+use svctrack_core::{
+    resources::settings::BaseCurrency,
+    value::{Zone, counted},
+};
 use svctrack_web::pages::{
     ActivityColumns, Figure, LicenseLine, RecordSection, RecordView, Timeline, address, money,
 };
@@ -23,7 +26,8 @@ pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Re
     if !facts.is_empty() {
         view.extra.push(RecordSection::Facts(facts));
     }
-    view.extra.push(RecordSection::Figures(figures(&view.record, &view.base)));
+    let figures = figures(&view.record, &view.base, visit.shell.zone);
+    view.extra.push(RecordSection::Figures(figures));
     let may_report = visit.api.may("reports:read");
     if may_report {
         let path = address("/reports/customers", &[], &[("companyId", id), ("limit", "1")]);
@@ -56,7 +60,7 @@ fn facts(record: &Map<String, Value>) -> Vec<(&'static str, String)> {
     facts.into_iter().filter(|(_, value)| !value.is_empty()).collect()
 }
 
-fn figures(record: &Map<String, Value>, base: &BaseCurrency) -> Vec<Figure> {
+fn figures(record: &Map<String, Value>, base: &BaseCurrency, zone: Zone) -> Vec<Figure> {
     let number = |name: &str| record.get(name).and_then(Value::as_f64);
     let paid = record.get("mrrByCurrency").and_then(Value::as_object);
     let currency = base.of_total(paid.into_iter().flat_map(Map::keys).map(String::as_str));
@@ -82,7 +86,7 @@ fn figures(record: &Map<String, Value>, base: &BaseCurrency) -> Vec<Figure> {
         ),
         figure("Renewal", renewal, at_renewal.unwrap_or_default()),
     ];
-    figures.extend(engagement(record));
+    figures.extend(engagement(record, zone));
     figures
 }
 

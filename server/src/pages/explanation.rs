@@ -16,7 +16,7 @@ use super::{
     by_ids::{by_ids, text},
     explained_usage,
     paging::{PageAddress, paging},
-    respond::shown,
+    respond::{see, shown},
     retention_ratios::{self, SPAN},
     submitted_form::{problems_of_address, sent},
     visit::Visit,
@@ -155,12 +155,17 @@ pub(super) async fn explain(visit: Visit, request: Request) -> Result<Response, 
         !matches!(name, "explain" | "period" | "currency" | "segment" | "cohort" | "rateDate")
     };
     let of_report: Vec<_> = query.iter().filter(|(name, _)| in_report(name)).copied().collect();
+    let of_report = address("/app/reports/{}", &[&report], &of_report);
+    if sent(&pairs, "explain").is_empty() {
+        // No figure is named: the report has all of them.
+        return Ok(see(&of_report));
+    }
     let period = Some(sent(&pairs, "period")).filter(|it| !it.is_empty() && *it != SPAN);
     let line = label_of(sent(&pairs, "explain"));
     let title = [Some(label_of(&report)), Some(line), period.map(str::to_owned)];
     let mut view = ExplanationView {
         title: title.into_iter().flatten().collect::<Vec<_>>().join(", "),
-        report: address("/app/reports/{}", &[&report], &of_report),
+        report: of_report,
         csv: address(
             "/app/files/reports/{}",
             &[&report],

@@ -149,7 +149,6 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/tenants/:id/suspend", &[(Method::POST, closed!(tenants::suspend))]),
     ("/app/tenants/:id/delete", &[(Method::POST, closed!(tenants::delete))]),
     ("/app/renewals", &[(Method::GET, closed!(renewals::renewals, Some(renewals::PARAMETERS)))]),
-    ("/app/renewals/file", &[(Method::GET, closed!(renewals::file))]),
     ("/app/licenses/:id/renew", &[(Method::GET, closed!(renewals::show_renewal)), (Method::POST, closed!(renewals::renew))]),
     ("/app/licenses/:id/lose", &[(Method::GET, closed!(renewals::show_loss)), (Method::POST, closed!(renewals::lose))]),
     ("/app/timesheets", &[(Method::GET, closed!(timesheets::list, Some(timesheets::PARAMETERS))), (Method::POST, closed!(timesheets::decide))]),

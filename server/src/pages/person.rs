@@ -1,7 +1,10 @@
 //! The page of an end user: identity, engagement, activities and tickets; export and erasure.
 
 use serde_json::{Map, Value};
-use svctrack_core::resources::ticket::TICKET;
+use svctrack_core::{
+    resources::ticket::TICKET,
+    value::{Day, Timestamp, Zone},
+};
 use svctrack_web::pages::{
     ActivityColumns, Figure, RecordSection, RecordView, RelatedList, address, grouped,
 };
@@ -11,7 +14,7 @@ use crate::{error::Error, routes::people::EXPORT_SCOPES};
 
 /// The sections of the page of a person.
 pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {
-    view.extra.push(RecordSection::Figures(figures(&view.record)));
+    view.extra.push(RecordSection::Figures(figures(&view.record, visit.shell.zone)));
     view.extra.extend(activity::sections(visit, ("endUserId", id), ActivityColumns::Person).await?);
     view.related.extend(tickets(visit, &view.record).await?);
     if EXPORT_SCOPES.iter().all(|scope| visit.api.may(scope)) {
@@ -32,7 +35,7 @@ pub(super) fn confirmation(record: &Map<String, Value>) -> &str {
     texts.into_iter().find(|text| !text.is_empty()).unwrap_or("erase")
 }
 
-fn figures(record: &Map<String, Value>) -> Vec<Figure> {
+fn figures(record: &Map<String, Value>, zone: Zone) -> Vec<Figure> {
     let company = text(record, "companyId");
     let named = [text(record, "companyName"), company, "none"];
     let named = named.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
@@ -42,13 +45,14 @@ fn figures(record: &Map<String, Value>) -> Vec<Figure> {
     };
     let note = text(record, "position").to_owned();
     let of_company = Figure { label: "Company", value: named.to_owned(), note, path };
-    [of_company].into_iter().chain(engagement(record)).collect()
+    [of_company].into_iter().chain(engagement(record, zone)).collect()
 }
 
-/// Engagement of a user or a company.
-pub(super) fn engagement(record: &Map<String, Value>) -> [Figure; 2] {
+/// Engagement of a user or a company, in the days of a zone.
+pub(super) fn engagement(record: &Map<String, Value>, zone: Zone) -> [Figure; 2] {
     let number = |name: &str| record.get(name).and_then(Value::as_f64).unwrap_or_default();
-    let last = text(record, "lastActive").get(..10).unwrap_or("never").to_owned();
+    let last = Timestamp::parse(text(record, "lastActive"));
+    let last = last.map_or_else(|| "never".to_owned(), |last| Day::at(last, zone).to_string());
     let state = text(record, "activityState");
     let trend = svctrack_web::pages::percent(number("beatTrend"));
     [

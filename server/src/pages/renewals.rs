@@ -3,7 +3,7 @@
 use futures_util::try_join;
 use poem::{
     Request, Response,
-    http::{HeaderName, Method, header},
+    http::{HeaderName, Method},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -12,8 +12,8 @@ use svctrack_core::{
         company::OWNER,
         license::{LICENSE, LOST_REASON, RENEWAL_DATE, RENEWAL_STATUS},
     },
-    schema::{csv_cell, filter_text::escaped},
-    value::{Day, Document, ObjectId, ValidationError, Zone},
+    schema::filter_text::escaped,
+    value::{Day, Document, ValidationError, Zone},
 };
 use svctrack_web::pages::{
     Decision, DecisionView, RecordView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView,
@@ -21,8 +21,7 @@ use svctrack_web::pages::{
 };
 
 use super::{
-    api::text_of,
-    by_ids::{by_ids, text},
+    by_ids::text,
     excluded_licenses::{ExcludedLicenses, excluded},
     paging::paging,
     respond::{html, rejected, see, shown},
@@ -148,12 +147,6 @@ pub(super) async fn renewals(mut visit: Visit, request: Request) -> Result<Respo
     for group in &mut view.groups {
         cut(group, &asked);
     }
-    let lines = view.groups.iter().flat_map(|group| &group.lines);
-    let companies = lines.map(|line| line.company.as_str());
-    let companies = by_ids(&visit, "companies", companies, "name").await?;
-    for line in view.groups.iter_mut().flat_map(|group| &mut group.lines) {
-        line.name = companies.get(&line.company).map(|it| text(it, "name").to_owned());
-    }
     view.months = months(&visit, &asked.owner);
     view.owner = asked.owner;
     (view.from, view.to) = asked.days.unwrap_or_default();
@@ -214,7 +207,7 @@ fn months(visit: &Visit, owner: &str) -> Vec<(String, String)> {
     std::iter::once(now).chain((month..month + MONTHS).map(link_to)).collect()
 }
 
-/// Licenses that are due, overdue, or were decided, without the names of their companies.
+/// Licenses that are due, overdue, or were decided.
 async fn found(visit: &Visit, asked: &PageParameters) -> Result<RenewalsView, Error> {
     let days =
         |back: i64| asked.days.clone().unwrap_or_else(|| (visit.day(-back), visit.day(DUE_DAYS)));
@@ -263,46 +256,19 @@ async fn group(
     let sums = report.currencies.iter().map(|series| (sum(series), &series.currency));
     let sums = sums.filter(|(sum, _)| *sum != 0.0).map(|(sum, currency)| money(sum, currency));
     let mrr = sums.collect::<Vec<_>>().join(", ");
-    let csv = address("/app/renewals/file", &[], query);
+    let of_file = [("part", "licenses"), ("form", "csv")];
+    let csv = address("/app/files/reports/renewals", &[], &[query, &of_file].concat());
     let count = report.licenses_total;
     let of_reason = |reason| {
         let licenses = report.excluded.iter().find(|it| it.reason == reason);
         licenses.and_then(|licenses| excluded(std::slice::from_ref(licenses)))
     };
     let (not_fixed, endless) = (of_reason(NO_FIXED_PERIOD), of_reason(NO_END));
-    Ok(RenewalGroup { kind, lines, count, mrr, csv, not_fixed, endless, ..RenewalGroup::default() })
-}
-
-/// `GET /app/renewals/file`: the licenses of the report as CSV, with the names of their companies.
-pub(super) async fn file(visit: Visit, request: Request) -> Result<Response, Error> {
-    let pairs = query_pairs(&request);
-    let mut query: Vec<_> =
-        pairs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    query.push(("part", "licenses"));
-    let path = address("/reports/renewals", &[], &query);
-    let table = text_of(visit.api.ask(&path, "text/csv").await?).await?;
-    let internal = |error: &dyn std::fmt::Display| Error::Internal(error.to_string());
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(table.as_bytes());
-    let header = reader.headers().map_err(|error| internal(&error))?.clone();
-    let at = header.iter().position(|name| name == "company").unwrap_or_default();
-    let rows: Vec<_> =
-        reader.records().collect::<Result<_, _>>().map_err(|error| internal(&error))?;
-    let ids = rows.iter().filter_map(|row| row.get(at)).filter(|id| ObjectId::parse(id).is_some());
-    let names = by_ids(&visit, "companies", ids, "name").await?;
-    let mut out = csv::Writer::from_writer(Vec::new());
-    let mut write = |name: &str, row: &csv::StringRecord| {
-        out.write_record([name].into_iter().chain(row)).map_err(|error| internal(&error))
-    };
-    write("companyName", &header)?;
-    for row in &rows {
-        let company = row.get(at).and_then(|id| names.get(id));
-        let name = company.map_or("", |company| text(company, "name"));
-        write(&csv_cell::escaped(name.into()), row)?;
-    }
-    let bytes = out.into_inner().map_err(|error| internal(&error))?;
-    let disposition = "attachment; filename=\"renewals.csv\"";
-    let response = Response::builder().content_type("text/csv; charset=utf-8");
-    Ok(response.header(header::CONTENT_DISPOSITION, disposition).body(bytes))
+    let is_other = |it: &ExcludedLicenses| ![NO_FIXED_PERIOD, NO_END].contains(&&*it.reason);
+    let excluded =
+        excluded(report.excluded.into_iter().filter(is_other).collect::<Vec<_>>().as_slice());
+    let group = RenewalGroup { kind, lines, count, mrr, csv, ..RenewalGroup::default() };
+    Ok(RenewalGroup { not_fixed, endless, excluded, ..group })
 }
 
 /// `GET /app/licenses/:id/renew`

@@ -150,8 +150,9 @@ pub(super) fn day_bars(days: &[DayCount]) -> impl Renderable {
     let says = match best {
         Some(best) if best.count > 0 => {
             format!(
-                "{} activities from {first} to {last}; most on {}: {}.",
+                "{} {} from {first} to {last}; most on {}: {}.",
                 number(sum),
+                if sum == 1 { "activity" } else { "activities" },
                 best.day,
                 number(best.count)
             )

@@ -40,6 +40,17 @@ pub struct ExcludedTotal {
     pub path: String,
 }
 
+/// Sentence on licenses that count in no figure.
+pub(super) fn excluded_note(excluded: &ExcludedTotal) -> impl Renderable {
+    maud! {
+        p.hint {
+            a href=(excluded.path) { (counted(excluded.licenses, "license")) }
+            @if excluded.licenses == 1 { " is" } @else { " are" }
+            " excluded from MRR and renewals: " (excluded.reasons) "."
+        }
+    }
+}
+
 /// Setup step of a new tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetupStep {
@@ -109,13 +120,7 @@ pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
                 }
             }
         }
-        @if let Some(excluded) = &view.excluded {
-            p.hint {
-                a href=(excluded.path) { (counted(excluded.licenses, "license")) }
-                @if excluded.licenses == 1 { " is" } @else { " are" }
-                " excluded from MRR: " (excluded.reasons) "."
-            }
-        }
+        @if let Some(excluded) = &view.excluded { (excluded_note(excluded)) }
         @if let Some(picture) = &view.picture {
             section aria-labelledby="h-mrr" {
                 h2 #h-mrr { a href="/app/reports/mrr" { "MRR of the last 12 months" } }

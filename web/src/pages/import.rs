@@ -6,6 +6,7 @@ use serde::Deserialize;
 use svctrack_core::{
     resources::company::COMPANY,
     schema::{FieldDef, FieldKind, ResourceDef},
+    value::counted,
 };
 
 use super::{
@@ -209,13 +210,14 @@ fn outcome<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Rendera
             }
             @if summary.without_key > 0 {
                 p.muted {
-                    (summary.without_key) " new records have no key (" (view.def.keys.join(", "))
-                    "): importing them again creates them again."
+                    (counted(summary.without_key, "new record")) " without a key ("
+                    (view.def.keys.join(", ")) "): another import creates new records again."
                 }
             }
             @if summary.repeated_keys > 0 {
                 p.muted {
-                    (summary.repeated_keys) " rows have a key of an earlier row and update its record."
+                    (counted(summary.repeated_keys, "row"))
+                    " with the key of an earlier row, whose record is updated."
                 }
             }
             @if !left_out.is_empty() { p.muted { "Skipped columns: " (left_out.join(", ")) "." } }

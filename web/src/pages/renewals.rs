@@ -19,7 +19,7 @@ use svctrack_core::{
 use super::{
     address::address,
     format::{day_in, day_text, grouped, label_of, money},
-    home::ExcludedTotal,
+    home::{ExcludedTotal, excluded_note},
     page, page_with_form,
     parts::{ColumnHead, Paging, Problem, empty, paging, problems, scroll, table},
     record::text,
@@ -35,9 +35,7 @@ use crate::page::Page;
 pub struct RenewalLine {
     pub license: String,
     pub company: String,
-    /// Name of the company.
-    #[serde(skip)]
-    pub name: Option<String>,
+    pub company_name: Option<String>,
     pub product: String,
     pub currency: String,
     pub end: String,
@@ -112,6 +110,8 @@ pub struct RenewalGroup {
     pub not_fixed: Option<ExcludedTotal>,
     /// Ongoing licenses with a fixed period and no end.
     pub endless: Option<ExcludedTotal>,
+    /// Licenses that count in no figure.
+    pub excluded: Option<ExcludedTotal>,
 }
 
 /// The page of renewals.
@@ -148,10 +148,17 @@ pub fn renewals_page(shell: &Shell, view: &RenewalsView) -> Page {
         (problems(&view.problems))
         @if let Some(licenses) = due.and_then(|due| due.not_fixed.as_ref()) { (not_fixed(licenses)) }
         @if let Some(licenses) = due.and_then(|due| due.endless.as_ref()) { (endless(licenses)) }
+        @if let Some(licenses) = due.and_then(|due| due.excluded.as_ref()) { (excluded_note(licenses)) }
         @if is_empty && view.problems.is_empty() {
-            (empty("No licenses are due for renewal.", maud! {
-                "Add licenses with " code { "fixedPeriod" } " and an end date: they are listed here 90 days before it."
-            }))
+            @if is_now && view.owner.is_empty() {
+                (empty("No licenses are due for renewal.", maud! {
+                    "Add licenses with " code { "fixedPeriod" } " and an end date: they are listed here 90 days before it."
+                }))
+            } @else {
+                (empty("No licenses match.", maud! {
+                    "Choose another period or owner, or " a href="/app/renewals" { "show all that are due" } "."
+                }))
+            }
         } @else if !is_empty {
             div.figures { @for group in &view.groups { (figure(group, is_now)) } }
             @for group in &view.groups { (section(view, group)) }
@@ -296,7 +303,8 @@ impl RenewalLine {
 }
 
 fn row<'v>(view: &'v RenewalsView, line: &'v RenewalLine) -> impl Renderable + 'v {
-    let name = line.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&line.company);
+    let name =
+        line.company_name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&line.company);
     let product = if line.product.is_empty() { "License" } else { &line.product };
     maud! {
         tr {
