@@ -27,6 +27,8 @@ const REPORTS: &[(&str, &str)] = &[
     ("forecast", "Future MRR: confirmed by licenses, and unconfirmed."),
     (USAGE, "Active users and companies of each period, user retention, and actions."),
 ];
+/// Column that has in each row what the figures leave out.
+const NOTE: &str = "note";
 /// Columns that name a row: the first ones of a table.
 const NAMES: &[&str] = &["segment", "cohort", "period", "over"];
 /// Columns that readers look for: they follow the names.
@@ -76,6 +78,7 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
         Ok(response) => {
             let text = text_of(response).await?;
             view.tables = tables(&text, name, &query)?;
+            view.note = note_of(&text);
             if view.tables.is_empty() {
                 let chosen = |name| query.iter().find(|(known, _)| *known == name);
                 let [currency, to] =
@@ -111,6 +114,15 @@ pub(super) fn picture_of_company(visit: &Visit, id: &str) -> String {
         ("form", "svg"),
     ];
     address("/app/files/reports/mrr", &[], &query)
+}
+
+/// What the figures of a report leave out, which its table in CSV notes in each row.
+fn note_of(text: &str) -> String {
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
+    let header = reader.headers();
+    let at = header.ok().and_then(|header| header.iter().position(|name| name == NOTE));
+    let row = at.zip(reader.records().next().and_then(Result::ok));
+    row.and_then(|(at, row)| row.get(at).map(str::to_owned)).unwrap_or_default()
 }
 
 /// Tables of a report, in CSV, in which each figure links to its explanation: one for each currency, the total first.
@@ -181,7 +193,7 @@ fn shown(header: &[String], rows: Vec<Vec<ReportCell>>, currency: &str) -> Repor
         let is_seldom = SELDOM.contains(&name);
         let is_blank = |text: &str| text.is_empty() || is_seldom && text.parse() == Ok(0.0);
         let is_empty = rows.iter().all(|row| row.get(at).is_none_or(|cell| is_blank(&cell.text)));
-        !is_of_interval && !is_empty && !matches!(name, "scope" | "currency")
+        !is_of_interval && !is_empty && !matches!(name, "scope" | "currency" | NOTE)
     };
     let rank = |name: &String| {
         let first = NAMES.iter().chain(FIRST).position(|known| known == name);
@@ -258,7 +270,9 @@ mod tests {
         );
         let expect = own(&["period", "end", "new"]);
         assert_eq!(found, [(String::new(), expect, vec![own(&["2026-01", "EUR 7", "5"])])]);
-        let found = narrow("segment,period,new\n,2026-01,5\nGrown,2026-01,3\n");
+        let noted = "segment,period,new,note\n,2026-01,5,1 license excluded\nGrown,2026-01,3,1 license excluded\n";
+        assert_eq!([note_of(noted), note_of("segment,new\n,5\n")], ["1 license excluded", ""]);
+        let found = narrow(noted);
         let rows = vec![own(&["all", "2026-01", "5"]), own(&["Grown", "2026-01", "3"])];
         assert_eq!(found, [(String::new(), own(&["segment", "period", "new"]), rows)]);
         let found = narrow("scope,currency,isOver\ncurrency,EUR,true\nconverted,USD,false\n");

@@ -24,6 +24,8 @@ pub struct ReportView {
     /// Parameters that can be chosen: name, chosen value, and the values where there are few.
     pub choices: Vec<Choice>,
     pub tables: Vec<ReportTable>,
+    /// What the figures leave out; empty where they have all.
+    pub note: String,
     /// Why there are no amounts in the chosen currency.
     pub missing_rates: Option<MissingRates>,
     pub problems: Vec<Problem>,
@@ -91,6 +93,7 @@ pub fn report_page(shell: &Shell, view: &ReportView) -> Page {
             }
         } @else {
             (chart(&view.picture, &view.title))
+            @if !view.note.is_empty() { p.hint { "Not in these figures: " (view.note) "." } }
             @for table in &view.tables {
                 @if let Some(heading) = &table.heading { h2 { (heading) } }
                 (scroll(table.heading.as_deref().unwrap_or(&view.title), report_table(&view.title, table)))
