@@ -448,5 +448,15 @@ async fn activity_is_shown_up_to_today_where_it_is_another_day_than_in_utc() {
             let last = last.split("<strong>").nth(1).unwrap();
             assert!(last.starts_with(today), "{zone}: {path}: {last:.40}");
         }
+        for (filter, is_in) in [("lastActive[gte]", true), ("createdAt[lt]", false)] {
+            let list = page(&reader, &format!("/app/records/endusers?{filter}={today}")).await;
+            assert_eq!(!list.contains("No records"), is_in, "{zone}: {filter}: {list}");
+            let csv = attribute(&list, "href").find(|link| link.contains("form=csv"));
+            let csv = csv.map(|link| link.replace("&amp;", "&"));
+            if is_in {
+                let file = page(&reader, &csv.unwrap()).await;
+                assert_eq!(file.lines().count(), 2, "{zone}: {filter}: {file}");
+            }
+        }
     }
 }

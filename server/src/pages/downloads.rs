@@ -71,7 +71,8 @@ pub(super) async fn file(visit: Visit, request: Request) -> Result<Response, Err
     Ok(response)
 }
 
-fn with_query(path: &str, pairs: &Pairs) -> String {
+/// A path with a query.
+pub(super) fn with_query(path: &str, pairs: &[(String, String)]) -> String {
     let query: Vec<_> = pairs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     address(path, &[], &query)
 }
@@ -79,7 +80,7 @@ fn with_query(path: &str, pairs: &Pairs) -> String {
 /// All of a sorted list; none where its order takes too much memory.
 async fn in_order(api: &Api, path: &str, pairs: &Pairs) -> Result<Option<Response>, Error> {
     let whole = pairs.iter().filter(|(name, _)| !PAGE.contains(&name.as_str()));
-    let path = with_query(path, &whole.cloned().collect());
+    let path = with_query(path, &whole.cloned().collect::<Pairs>());
     match api.ask_all(&path, CSV).await.map_err(Error::into_issues) {
         Ok(sorted) => Ok(Some(sorted)),
         Err(Ok(issues)) if issues.iter().any(|issue| TOO_MUCH.contains(&issue.code)) => Ok(None),

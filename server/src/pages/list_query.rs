@@ -3,7 +3,7 @@
 use svctrack_core::{
     resources::by_name,
     schema::{FieldDef, Operator, ResourceDef, filter_text::texts_of},
-    value::ObjectId,
+    value::{Day, ObjectId, Zone},
 };
 use svctrack_web::pages::{ListFilter, Problem, target_of, title_of};
 
@@ -22,6 +22,8 @@ const FILTER_VALUE: &str = "filter-value";
 /// Parameters of a list that are no filters.
 const NO_FILTERS: &[&str] =
     &["sort", "offset", "search", FILTER_BY, "filter-op", FILTER_VALUE, "columns"];
+/// Dates that have a time of day; the others are days, which are the same in every zone.
+const POINTS_IN_TIME: &[&str] = &["createdAt", "updatedAt", "lastActive"];
 /// Parameters of the API that a page sets itself.
 pub(super) const OF_THE_API: &[&str] = &["limit", "after", "count", "select"];
 
@@ -35,6 +37,20 @@ pub(super) fn filters(pairs: &[(String, String)]) -> Vec<ListFilter> {
         names: Vec::new(),
     };
     filters.map(filter).collect()
+}
+
+/// The query of a list for the API: where a point in time is compared with a day, that begins in the tenant's zone.
+pub(super) fn in_zone(query: &[(&str, &str)], zone: Zone) -> Vec<(String, String)> {
+    let begin = |name: &str, value: &str| {
+        let (property, _) = name.split_once('[')?;
+        let day = Day::parse(value).filter(|_| POINTS_IN_TIME.contains(&property))?;
+        day.begin(zone)
+    };
+    let value_of = |(name, value): &(&str, &str)| {
+        let begin = begin(name, value).map(|begin| begin.to_string());
+        ((*name).to_owned(), begin.unwrap_or_else(|| (*value).to_owned()))
+    };
+    query.iter().map(value_of).collect()
 }
 
 /// Filter that a form adds.

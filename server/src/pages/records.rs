@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use svctrack_core::{
     resources::{REGISTRY, settings::BaseCurrency},
     schema::{FieldDef, FieldKind, Fill, ResourceDef},
+    value::Zone,
 };
 use svctrack_web::{
     Page,
@@ -18,7 +19,10 @@ use super::{
     api::{JSON, read},
     by_ids::text,
     columns::{columns, filled_columns, named_columns},
-    list_query::{AddedFilter, FILTER_BY, OF_THE_API, add_names, added, filters, resolve_filter},
+    downloads::with_query,
+    list_query::{
+        AddedFilter, FILTER_BY, OF_THE_API, add_names, added, filters, in_zone, resolve_filter,
+    },
     newest::newest,
     paging::{paging, total_of},
     record_sections,
@@ -90,7 +94,8 @@ pub(super) async fn listed(
     let offset: usize = sent(pairs, "offset").parse().unwrap_or_default();
     let (shown, at) = (SHOWN.to_string(), offset.to_string());
     let rest = [("limit", shown.as_str()), ("offset", at.as_str()), ("count", "true")];
-    let path = address("/{}", &[def.path], &[&view.records_query()[..], &rest].concat());
+    let query = in_zone(&[&view.records_query()[..], &rest].concat(), visit.shell.zone);
+    let path = with_query(&format!("/{}", def.path), &query);
     view.problems = unknown_parameters(pairs, |name| !OF_THE_API.contains(&name));
     match visit.api.ask(&path, JSON).await.map_err(Error::into_issues) {
         _ if !view.problems.is_empty() => {}
@@ -107,7 +112,7 @@ pub(super) async fn listed(
             };
             view.paging = paging((offset, SHOWN), (view.records.len(), total), page_at);
             view.is_file_sorted = view.paging.total.is_some_and(|total| total <= SORTED);
-            view.csv = csv(&view);
+            view.csv = csv(&view, visit.shell.zone);
             view.references.names = names_of(visit, &view.columns, &view.records).await?;
             add_names(visit, def, &mut view.filters).await?;
         }
@@ -144,11 +149,11 @@ fn asked(visit: &Visit, def: &'static ResourceDef, pairs: &[(String, String)]) -
 }
 
 /// The address of all records of a list as CSV.
-fn csv(view: &RecordsView) -> String {
+fn csv(view: &RecordsView, zone: Zone) -> String {
     let mut query = if view.is_file_sorted { view.records_query() } else { view.filtered() };
     query.extend(Some(("select", view.chosen.as_str())).filter(|(_, names)| !names.is_empty()));
     query.push(("form", "csv"));
-    address("/app/files/{}", &[view.def.path], &query)
+    with_query(&format!("/app/files/{}", view.def.path), &in_zone(&query, zone))
 }
 
 /// A record, and its version.
