@@ -6,6 +6,7 @@ use svctrack_core::value::counted;
 use super::{
     address::address,
     customers::{CustomerLine, customer_table, no_customers},
+    excluded::{ExcludedTotal, excluded_note},
     page,
     parts::{chart, empty, prose},
     shell::{Shell, layout},
@@ -29,26 +30,6 @@ pub struct RenewalsAhead {
     pub overdue: usize,
     /// MRR by currency, as text.
     pub mrr: String,
-}
-
-/// The licenses that MRR leaves out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ExcludedTotal {
-    pub licenses: usize,
-    /// How many for which reason, as text.
-    pub reasons: String,
-    pub path: String,
-}
-
-/// Sentence on licenses that count in no figure.
-pub(super) fn excluded_note(excluded: &ExcludedTotal) -> impl Renderable {
-    maud! {
-        p.hint {
-            a href=(excluded.path) { (counted(excluded.licenses, "license")) }
-            @if excluded.licenses == 1 { " is" } @else { " are" }
-            " excluded from MRR and renewals: " (excluded.reasons) "."
-        }
-    }
 }
 
 /// Setup step of a new tenant.

@@ -10,6 +10,7 @@ mod audit;
 mod closings;
 mod customers;
 mod demo;
+mod excluded;
 mod explanation;
 mod format;
 mod health;
@@ -55,6 +56,7 @@ pub use self::{
     },
     customers::{CustomerLine, CustomersView, customers_page},
     demo::{DemoState, DemoView, demo_page},
+    excluded::ExcludedTotal,
     explanation::{
         Breakdown, CompanyShare, ExplanationView, LicenseShare, Ratio, RatioFormula, UserShare,
         explanation_page,
@@ -64,7 +66,7 @@ pub use self::{
         BackupState, ClockState, HealthReport, HealthView, RequestRates, RouteGroup, Scrubbed,
         StoreSizes, health_page,
     },
-    home::{ExcludedTotal, Figure, HomeView, RenewalsAhead, SetupStep, home_page},
+    home::{Figure, HomeView, RenewalsAhead, SetupStep, home_page},
     import::{ImportColumn, ImportSummary, ImportView, ImportedRow, RejectedRow, import_page},
     issues::{IssueLine, IssuesView, issues_page},
     list_filters::ListFilter,

@@ -18,8 +18,8 @@ use svctrack_core::{
 
 use super::{
     address::address,
+    excluded::{ExcludedTotal, endless, excluded_note, not_fixed},
     format::{day_in, day_text, grouped, label_of, money},
-    home::{ExcludedTotal, excluded_note},
     page, page_with_form,
     parts::{ColumnHead, Paging, Problem, empty, paging, problems, scroll, table},
     record::text,
@@ -165,28 +165,6 @@ pub fn renewals_page(shell: &Shell, view: &RenewalsView) -> Page {
         }
     };
     page(layout(shell, "Renewals", main))
-}
-
-/// Licenses that are not up for renewal though they end, and what to do about it.
-fn not_fixed(licenses: &ExcludedTotal) -> impl Renderable {
-    maud! {
-        p.muted {
-            a href=(licenses.path) { (counted(licenses.licenses, "ongoing license")) }
-            " without a fixed period ended, or will end: set " code { "fixedPeriod" }
-            " to renew, or mark as lost."
-        }
-    }
-}
-
-/// Licenses that never end though their period is fixed, and what to do about it.
-fn endless(licenses: &ExcludedTotal) -> impl Renderable {
-    maud! {
-        p.muted {
-            a href=(licenses.path) { (counted(licenses.licenses, "ongoing license")) }
-            " with a fixed period, but without an end: set " code { "toDate" } " or " code { "length" }
-            " to see when they renew."
-        }
-    }
 }
 
 /// Choice of a month, or of any days.

@@ -1,0 +1,46 @@
+//! Licenses that figures leave out: how many, why, and what to do about it.
+
+use hypertext::prelude::*;
+use svctrack_core::value::counted;
+
+/// The licenses that MRR leaves out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExcludedTotal {
+    pub licenses: usize,
+    /// How many for which reason, as text.
+    pub reasons: String,
+    pub path: String,
+}
+
+/// Sentence on licenses that count in no figure.
+pub(super) fn excluded_note(excluded: &ExcludedTotal) -> impl Renderable {
+    maud! {
+        p.hint {
+            a href=(excluded.path) { (counted(excluded.licenses, "license")) }
+            @if excluded.licenses == 1 { " is" } @else { " are" }
+            " excluded from MRR and renewals: " (excluded.reasons) "."
+        }
+    }
+}
+
+/// Licenses that are not up for renewal though they end, and what to do about it.
+pub(super) fn not_fixed(licenses: &ExcludedTotal) -> impl Renderable {
+    maud! {
+        p.muted {
+            a href=(licenses.path) { (counted(licenses.licenses, "ongoing license")) }
+            " without a fixed period ended, or will end: set " code { "fixedPeriod" }
+            " to renew, or mark as lost."
+        }
+    }
+}
+
+/// Licenses that never end though their period is fixed, and what to do about it.
+pub(super) fn endless(licenses: &ExcludedTotal) -> impl Renderable {
+    maud! {
+        p.muted {
+            a href=(licenses.path) { (counted(licenses.licenses, "ongoing license")) }
+            " with a fixed period, but without an end: set " code { "toDate" } " or " code { "length" }
+            " to see when they renew."
+        }
+    }
+}
