@@ -159,17 +159,35 @@ impl<'a> JsonRef<'a> {
 
 /// Writes a JSON string.
 pub(crate) fn push_string(text: &mut String, value: &str) {
-    // All bytes are checked, which is faster than to stop at the first match.
-    let is_escaped = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
-    if !value.bytes().fold(false, |found, byte| found | is_escaped(byte)) {
-        text.push('"');
-        text.push_str(value);
-        text.push('"');
-    } else {
-        text.push('"');
-        value.chars().for_each(|character| push_escaped(text, character));
-        text.push('"');
+    if !has_escaped(value) {
+        return push_plain(text, value);
     }
+    text.push('"');
+    value.chars().for_each(|character| push_escaped(text, character));
+    text.push('"');
+}
+
+/// Writes a JSON string that needs no escapes.
+pub(super) fn push_plain(text: &mut String, value: &str) {
+    text.push('"');
+    text.push_str(value);
+    text.push('"');
+}
+
+/// Whether a string has bytes that JSON escapes. Eight are looked at together: how a loop over single bytes is compiled
+/// depends on the profile of the build, and it took most of the time of reading a record.
+pub(super) fn has_escaped(value: &str) -> bool {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH_BITS: u64 = ONES << 7;
+    let any_below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word;
+    let any_is = |word: u64, byte: u8| any_below(word ^ (ONES * u64::from(byte)), 1);
+    let (words, rest) = value.as_bytes().as_chunks();
+    let in_words = words.iter().any(|word| {
+        let word = u64::from_le_bytes(*word);
+        let found = any_below(word, b' ') | any_is(word, b'"') | any_is(word, b'\\');
+        found & HIGH_BITS != 0
+    });
+    in_words || rest.iter().any(|byte| *byte < b' ' || matches!(byte, b'"' | b'\\'))
 }
 
 /// Writes a character of a JSON string, with its short escape if it has one.
@@ -186,4 +204,22 @@ fn push_escaped(text: &mut String, character: char) {
     };
     text.push('\\');
     text.push(short);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_is_escaped_wherever_it_is_in_a_string() {
+        for (len, at) in (1..20_usize).flat_map(|len| (0..len).map(move |at| (len, at))) {
+            for character in (0..=u8::MAX).map(char::from) {
+                let other = |n: usize| if n.is_multiple_of(3) { 'é' } else { 'a' };
+                let text: String =
+                    (0..len).map(|n| if n == at { character } else { other(n) }).collect();
+                let is_escaped = character < ' ' || matches!(character, '"' | '\\');
+                assert_eq!(has_escaped(&text), is_escaped, "{text:?}");
+            }
+        }
+    }
 }

@@ -7,7 +7,7 @@ use hifijson::{SliceLexer, num::LexWrite as _, str::LexAlloc as _, token::Lex as
 
 use super::{
     document::Document,
-    json::{Json, push_string},
+    json::{Json, push_plain, push_string},
     malformed::{
         FaultPolicy, MAX_DEPTH, MAX_KEYS, MAX_MEMBER_BYTES, MAX_STRING_BYTES, Malformed, TextFault,
     },
@@ -160,14 +160,11 @@ pub(super) fn read_members(
     document.reserve(USUAL_MEMBERS);
     object(lexer, depth, faults, |key, next, lexer, faults| {
         text.clear();
-        let value = match next {
-            b'"' => Json::string(&string(lexer.discarded(), MAX_MEMBER_BYTES, faults)?),
-            _ => {
-                copy_value(next, lexer, depth, &mut text, faults)?;
-                Json::of_text(text.as_str())
-            }
-        };
-        document.push(key, value);
+        match next {
+            b'"' => copy_string(string(lexer.discarded(), MAX_MEMBER_BYTES, faults)?, &mut text),
+            _ => copy_value(next, lexer, depth, &mut text, faults)?,
+        }
+        document.push(key, Json::of_text(text.as_str()));
         Ok(())
     })
 }
@@ -185,7 +182,7 @@ pub(super) fn copy_value(
         b'{' => copy_object(lexer, depth + 1, text, faults),
         b'[' => copy_array(lexer, depth + 1, text, faults),
         b'"' => {
-            push_string(text, &string(lexer.discarded(), MAX_STRING_BYTES, faults)?);
+            copy_string(string(lexer.discarded(), MAX_STRING_BYTES, faults)?, text);
             Ok(())
         }
         b'-' | b'0'..=b'9' => {
@@ -213,7 +210,7 @@ fn copy_object(
         if text.len() > start {
             text.push(',');
         }
-        push_string(text, &key);
+        copy_string(key, text);
         text.push(':');
         copy_value(next, lexer, depth, text, faults)
     })?;
@@ -327,17 +324,27 @@ fn string<'a>(
     Ok(value)
 }
 
+/// Writes a string that was read.
+fn copy_string(value: Cow<'_, str>, text: &mut String) {
+    match value {
+        // It had no escapes, and needs none.
+        Cow::Borrowed(plain) => push_plain(text, plain),
+        Cow::Owned(value) => push_string(text, &value),
+    }
+}
+
 /// Reads the string up to the next quote, where it has no escapes and no fault, as most have.
 #[cfg(feature = "records")]
 fn plain_string<'a>(lexer: &mut SliceLexer<'a>, max_bytes: usize) -> Option<&'a str> {
+    use super::json::has_escaped;
+
     let rest = lexer.as_slice();
     let end = memchr::memchr2(b'"', b'\\', rest)?;
     let (plain, after) = (rest.get(..end)?, rest.get(end..)?.strip_prefix(b"\"")?);
-    let has_controls = plain.iter().fold(false, |found, byte| found | (*byte < b' '));
-    if has_controls || end > max_bytes {
+    if end > max_bytes {
         return None;
     }
-    let text = std::str::from_utf8(plain).ok()?;
+    let text = std::str::from_utf8(plain).ok().filter(|text| !has_escaped(text))?;
     *lexer = SliceLexer::new(after);
     Some(text)
 }
