@@ -419,7 +419,7 @@ impl ExplanationBuilder<'_> {
                     && self.scope.counts(license)
                     && self.rate(license.currency) != 0
             });
-        let ledger = self.scope.ledger;
+        let ledger = &self.scope.ledger;
         let share = |(license, end): (&super::ledger::License, i64)| LicenseShare {
             license: license.id,
             product: ledger.product(license.product).to_owned(),

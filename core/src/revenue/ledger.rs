@@ -4,6 +4,7 @@
 //! ordered by their start.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet, HashMap},
     ops::Range,
     sync::Arc,
@@ -16,7 +17,7 @@ use super::{
     money_units,
     report_scope::index,
 };
-use crate::value::{ObjectId, Timestamp, Zone};
+use crate::value::{ObjectId, Timestamp, Zone, time::DAY_MS};
 
 /// End of a license without an end.
 pub(super) const NEVER: i64 = i64::MAX;
@@ -26,8 +27,14 @@ const MAX_CURRENCIES: usize = 200;
 /// The licenses of a tenant, prepared for reports.
 ///
 /// A new ledger sorts the licenses; every report is then a pass over them. Cache it as long as no license changes.
-#[derive(Debug, Default)]
+///
+/// A date without a time is stored as its midnight UTC (R8), and means that day wherever it is: a license from
+/// `2026-12-01` begins with December in each zone. So a date at midnight UTC is the beginning of that day in the zone of
+/// the ledger, and any other one is a point in time.
+#[derive(Clone, Debug, Default)]
 pub struct Ledger {
+    /// Zone in which licenses begin and end with days.
+    zone: Zone,
     licenses: Vec<License>,
     companies: Vec<Company>,
     currencies: NumberedNames,
@@ -49,6 +56,8 @@ pub(super) struct License {
     pub(super) auto_renews: bool,
     pub(super) status: RenewalStatus,
     pub(super) notice: Option<(u32, Unit)>,
+    /// Beginning and end in UTC.
+    dates: [i64; 2],
     pub(super) from: i64,
     pub(super) end: i64,
     pub(super) mrr: i128,
@@ -67,6 +76,17 @@ struct Terms {
 }
 
 impl License {
+    /// Lets the license begin and end with days of a zone, unless it would end before it begins.
+    fn place(&mut self, zone: Zone) {
+        let [from, end] = self.dates.map(|date| day_in(zone, date));
+        [self.from, self.end] = if from < end { [from, end] } else { self.dates };
+    }
+
+    /// Place among the licenses of its company.
+    fn order(&self) -> (u32, u32, i64, ObjectId) {
+        (self.currency, self.product, self.from, self.id)
+    }
+
     /// Amount of a year.
     pub(super) fn arr(&self) -> i128 {
         self.terms.as_ref().and_then(|terms| terms.arr).unwrap_or(12 * self.mrr)
@@ -122,6 +142,15 @@ impl License {
     pub(super) fn end_time(&self) -> Option<Timestamp> {
         (self.end != NEVER).then(|| Timestamp::from_ms_clamped(self.end))
     }
+}
+
+/// Beginning of the day in a zone, if a date is a day: a midnight in UTC.
+fn day_in(zone: Zone, date: i64) -> i64 {
+    if zone == Zone::UTC || date == NEVER || date % DAY_MS != 0 {
+        return date;
+    }
+    let day = Day::at(Timestamp::from_ms_clamped(date), Zone::UTC);
+    day.begin(zone).map_or(date, Timestamp::as_ms)
 }
 
 /// A company and its licenses.
@@ -214,12 +243,38 @@ fn number_in(numbers: &[u32], number: u32) -> u32 {
 }
 
 impl Ledger {
-    /// Sorts licenses for reports. The order in which they come does not change the ledger.
+    /// Sorts licenses for reports in UTC. The order in which they come does not change the ledger.
     ///
     /// # Errors
     /// [`ReportError::TooManyCurrencies`], [`ReportError::AmountTooLarge`].
     pub fn new<'f>(facts: impl IntoIterator<Item = LicenseFacts<'f>>) -> Result<Self, ReportError> {
-        Self::default().with(facts)
+        Self::in_zone(Zone::UTC, facts)
+    }
+
+    /// Sorts licenses for reports in a zone. A report in another zone sorts them again.
+    ///
+    /// # Errors
+    /// As [`Ledger::new`].
+    pub fn in_zone<'f>(
+        zone: Zone,
+        facts: impl IntoIterator<Item = LicenseFacts<'f>>,
+    ) -> Result<Self, ReportError> {
+        Self { zone, ..Self::default() }.with(facts)
+    }
+
+    /// The ledger for reports in a zone: this one, if it is of that zone.
+    pub(super) fn on_days_of(&self, zone: Zone) -> Cow<'_, Self> {
+        if zone == self.zone {
+            return Cow::Borrowed(self);
+        }
+        let mut ledger = Self { zone, ..self.clone() };
+        for license in &mut ledger.licenses {
+            license.place(zone);
+        }
+        for licenses in ledger.licenses.chunk_by_mut(|a, b| a.company == b.company) {
+            licenses.sort_unstable_by_key(License::order);
+        }
+        Cow::Owned(ledger)
     }
 
     /// The ledger after some licenses have changed: each with its facts, or none where it was deleted.
@@ -243,6 +298,7 @@ impl Ledger {
         changes: &BTreeMap<ObjectId, Option<LicenseFacts<'_>>>,
     ) -> Result<Self, ReportError> {
         let mut ledger = Self {
+            zone: self.zone,
             currencies: self.currencies.unused(),
             products: self.products.unused(),
             ..Self::default()
@@ -275,6 +331,7 @@ impl Ledger {
         let parents =
             self.excluded_parents.iter().filter(|(company, ..)| companies.contains(company));
         let mut ledger = Self {
+            zone: self.zone,
             currencies: self.currencies.clone(),
             products: self.products.clone(),
             excluded: excluded.copied().collect(),
@@ -332,9 +389,7 @@ impl Ledger {
                 let total = self.total.checked_add(license.largest_amount());
                 self.total = total.ok_or(ReportError::AmountTooLarge)?;
             }
-            licenses.sort_unstable_by_key(|license| {
-                (license.currency, license.product, license.from, license.id)
-            });
+            licenses.sort_unstable_by_key(License::order);
             let next = first + licenses.len();
             let id = licenses.first().map(|license| license.company);
             self.companies.extend(id.map(|id| Company { id, licenses: first..next }));
@@ -351,7 +406,8 @@ impl Ledger {
         let today = Day::at(now, zone);
         let mut first = today.begin(zone).unwrap_or(now).as_ms();
         let mut next = today.after().begin(zone).map_or(NEVER, Timestamp::as_ms);
-        for time in self.licenses.iter().flat_map(|license| [license.from, license.end]) {
+        let ledger = self.on_days_of(zone);
+        for time in ledger.licenses.iter().flat_map(|license| [license.from, license.end]) {
             if time <= now.as_ms() {
                 first = first.max(time);
             } else {
@@ -380,7 +436,7 @@ impl Ledger {
             optimistic: facts.optimistic.map(units).transpose()?,
             pessimistic: facts.pessimistic.map(units).transpose()?,
         };
-        Ok(License {
+        let mut license = License {
             id: facts.id,
             company: facts.company,
             currency: self.currencies.number(&facts.currency),
@@ -389,12 +445,15 @@ impl Ledger {
             auto_renews: facts.auto_renews,
             status: facts.status,
             notice: facts.notice,
+            dates: [from, end],
             from,
             end,
             mrr,
             parent: facts.parent,
             terms: (terms != Terms::default()).then(|| Box::new(terms)),
-        })
+        };
+        license.place(self.zone);
+        Ok(license)
     }
 
     /// About how many bytes of memory the ledger takes.

@@ -1,6 +1,6 @@
 //! Options of a report, resolved for its licenses: periods, currencies, and exchange rates.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use super::{
     calendar::IntervalBounds,
@@ -15,7 +15,8 @@ use crate::value::ObjectId;
 /// Options of a report, resolved.
 #[derive(Debug)]
 pub(super) struct ReportScope<'r> {
-    pub(super) ledger: &'r Ledger,
+    /// The licenses, on days of the report's zone.
+    pub(super) ledger: Cow<'r, Ledger>,
     pub(super) options: &'r ReportOptions,
     pub(super) bounds: IntervalBounds,
     product: ProductFilter,
@@ -90,7 +91,7 @@ impl<'r> ReportScope<'r> {
             }
         };
         let mut scope = Self {
-            ledger,
+            ledger: ledger.on_days_of(options.zone),
             options,
             bounds,
             product,
@@ -148,7 +149,7 @@ impl<'r> ReportScope<'r> {
         }
         let numbers = (0_u32..).zip(occurs).filter(|(_, occurs)| *occurs);
         self.currencies = numbers.map(|(number, _)| number).collect();
-        let ledger = self.ledger;
+        let ledger = &self.ledger;
         self.currencies.sort_by_key(|number| ledger.currency(*number));
     }
 
@@ -158,9 +159,7 @@ impl<'r> ReportScope<'r> {
     }
 
     /// The licenses that do not count, with their companies, by reason.
-    pub(super) fn excluded_licenses(
-        &self,
-    ) -> impl Iterator<Item = &'r (Reason, ObjectId, ObjectId)> + use<'r> {
+    pub(super) fn excluded_licenses(&self) -> impl Iterator<Item = &(Reason, ObjectId, ObjectId)> {
         let only = self.options.company;
         let excluded = self.ledger.excluded().iter();
         excluded.filter(move |(.., company)| only.is_none_or(|only| only == *company))

@@ -58,10 +58,12 @@ fn facts(license: &License) -> LicenseFacts<'static> {
     }
 }
 
-/// Ledger of licenses; for every other history one that had others before.
+/// Ledger of licenses, of any zone; for every other history one that had others before.
 pub fn ledger_of(seed: u64, licenses: &[License]) -> Ledger {
+    let zone = ["UTC", "Asia/Tokyo", "America/New_York"][usize::try_from(seed % 3).unwrap()];
+    let zone = Zone::parse(zone).unwrap();
     if seed.is_multiple_of(2) {
-        return Ledger::new(licenses.iter().map(facts)).unwrap();
+        return Ledger::in_zone(zone, licenses.iter().map(facts)).unwrap();
     }
     let another = |license: &License| LicenseFacts {
         currency: "AAA".into(),
@@ -80,7 +82,7 @@ pub fn ledger_of(seed: u64, licenses: &[License]) -> Ledger {
     let mut changes: BTreeMap<ObjectId, Option<LicenseFacts<'_>>> =
         later.map(|license| (id(license.id), Some(facts(license)))).collect();
     changes.insert(id(255), None);
-    Ledger::new(before.chain(gone)).unwrap().changed(&changes).unwrap()
+    Ledger::in_zone(zone, before.chain(gone)).unwrap().changed(&changes).unwrap()
 }
 
 fn day(day: i64) -> Day {
@@ -135,7 +137,7 @@ fn reports_match_a_slow_and_obvious_model() {
         let all = random.licenses(asked.zone);
         let ledger = ledger_of(seed, &all);
         let (trials, licenses): (Vec<_>, Vec<_>) =
-            all.into_iter().partition(|license| license.is_trial);
+            all.into_iter().map(|license| license.placed(asked.zone)).partition(|one| one.is_trial);
         let model = Model::new(&licenses, &trials, &asked);
         let told = std::panic::catch_unwind(|| {
             movements(&model, &ledger);

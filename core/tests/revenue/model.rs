@@ -41,6 +41,15 @@ pub struct License {
     pub is_trial: bool,
 }
 
+impl License {
+    /// The license, whose dates at midnight UTC are days of a zone.
+    pub fn placed(self, zone: Tz) -> Self {
+        let at = |time: i64| if time % DAY == 0 { calendar::at(zone, time) } else { time };
+        let (from, end) = (at(self.from), self.end.map(at));
+        if end.is_some_and(|end| end <= from) { self } else { Self { from, end, ..self } }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Asked {
     pub from: i64,

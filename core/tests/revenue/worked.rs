@@ -114,6 +114,19 @@ fn a_month_begins_at_midnight_of_the_zone() {
 }
 
 #[test]
+fn a_license_from_a_date_begins_with_that_day_in_each_zone() {
+    let in_june =
+        ["2024-05 2060 0 0 0 0 0 2060 3 686.67", "2024-06 2060 0 0 250 0 0 2310 3 770.00"];
+    // S6 alone begins at a point in time.
+    for (zone, differing) in
+        [("America/New_York", &[][..]), ("Pacific/Honolulu", &[]), ("Pacific/Auckland", &in_june)]
+    {
+        let zone = ReportOptions::zone_of(zone).unwrap();
+        check(&ReportOptions { zone, now: at("2024-08-02"), ..asked() }, differing);
+    }
+}
+
+#[test]
 fn dated_rates_are_a_line_of_their_own() {
     let report =
         mrr(&ledger(LICENSES), &ReportOptions { valuation: Valuation::Dated, ..asked() }, None);

@@ -45,7 +45,7 @@ impl<'s, S: Snapshot> LicenseReader<'s, S> {
         Ok(settings::of_tenant(&self.view())?)
     }
 
-    /// All licenses, with their ends in a zone. Two threads read them, since finding the facts in their text takes long.
+    /// All licenses, on days of a zone. Two threads read them, since finding the facts in their text takes long.
     pub(crate) fn ledger(&self, zone: Zone) -> Result<Ledger, StoreError> {
         let (send, runs) = mpsc::sync_channel(RUNS_AHEAD);
         // Both ends of the channel move into the closure, so that no reader waits for one that has ended.
@@ -61,7 +61,7 @@ impl<'s, S: Snapshot> LicenseReader<'s, S> {
                 readers.push(reader.map_err(|error| StoreError::Unavailable(error.to_string()))?);
             }
             drop(send);
-            let ledger = Ledger::new(runs.iter().flatten());
+            let ledger = Ledger::in_zone(zone, runs.iter().flatten());
             for reader in readers {
                 reader.join().unwrap_or_else(|thrown| resume_unwind(thrown))?;
             }
