@@ -130,9 +130,8 @@ impl Filter {
             Condition::Compared(side, operand) => any_value(value, &|value| {
                 operand.order_of(self.field, value).is_some_and(|order| side.matches(order))
             }),
-            Condition::Contains(search) => any_value(value, &|value| search.is_in(&text_of(value))),
-            Condition::Prefix(start) => {
-                any_value(value, &|value| start.is_prefix_of(&text_of(value)))
+            Condition::Contains(_) | Condition::Prefix(_) => {
+                any_value(value, &|value| self.is_met_by(&text_of(value)))
             }
             Condition::PrefixInLowerCase(start) => any_value(value, &|value| {
                 key_of(self.field, &text_of(value)).starts_with(start.as_str())
@@ -164,6 +163,21 @@ impl Filter {
         match &self.condition {
             Condition::PrefixInLowerCase(start) => Some(start),
             _ => None,
+        }
+    }
+
+    /// Whether the condition is on a part of a text, so that an index of whole texts can be searched for it.
+    pub fn is_on_part(&self) -> bool {
+        self.key.is_none()
+            && matches!(self.condition, Condition::Contains(_) | Condition::Prefix(_))
+    }
+
+    /// Whether a text meets a condition on a part of it.
+    pub fn is_met_by(&self, text: &str) -> bool {
+        match &self.condition {
+            Condition::Contains(search) => search.is_in(text),
+            Condition::Prefix(start) => start.is_prefix_of(text),
+            _ => false,
         }
     }
 

@@ -507,6 +507,13 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         if let Some((field, start)) = beginning_of(self.query, |field| field.indexed) {
             return self.in_range(field, start, &format!("{start}{LAST_CHAR}"));
         }
+        // An index in lower case has other texts than the records.
+        let is_indexed = |field: &FieldDef| field.indexed && !field.folded;
+        let mut filters = self.query.filters.iter();
+        if let Some(part) = filters.find(|part| part.is_on_part() && is_indexed(part.field)) {
+            let meets = |text: &str| part.is_met_by(text);
+            return self.view.holders_where(self.def, part.field.name, MAX_IN_RANGE, meets);
+        }
         if let Some(times) = self.times_of(LAST_ACTIVE) {
             let of = (self.view.tenant, self.def.code);
             let ids = self.tables.engagement.active_between(of, &times, MAX_FOUND)?;

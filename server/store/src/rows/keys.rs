@@ -72,6 +72,20 @@ pub(crate) fn index(
     key
 }
 
+/// The ends of an index.
+pub(crate) fn index_range(tenant: TenantId, resource: u8, row: &str) -> (Vec<u8>, Vec<u8>) {
+    let first = unique(tenant, resource, row, "");
+    // No text has this byte.
+    let last = [first.as_slice(), &[u8::MAX]].concat();
+    (first, last)
+}
+
+/// Value and record in the key of a row of an index that begins so.
+pub(crate) fn entry_in<'k>(index: &[u8], key: &'k [u8]) -> Option<(&'k [u8], ObjectId)> {
+    let (front, id) = key.strip_prefix(index)?.split_last_chunk::<ID_BYTES>()?;
+    Some((front.strip_suffix(&[0])?, ObjectId::from_bytes(*id)))
+}
+
 /// User and company in the key of a row of `index` that names the company of a user.
 pub(crate) fn user_of_company(key: &[u8]) -> Option<(ObjectId, ObjectId)> {
     let (front, user) = key.split_last_chunk::<ID_BYTES>()?;

@@ -1,5 +1,7 @@
 //! Records of one tenant for lookups by the rules, in a snapshot or in the middle of a transaction.
 
+use std::collections::BTreeSet;
+
 use svctrack_core::{
     plan::Ctx,
     resources::end_user::END_USER,
@@ -178,6 +180,35 @@ impl<S: Source> TenantView<'_, S> {
         let entries = self.source.index().range(first.as_slice()..=last.as_slice())?;
         let no_key = || StoreError::corrupted("malformed key");
         Ok(entries.map(move |entry| keys::id_at_end(entry?.0.value()).ok_or_else(no_key)))
+    }
+
+    /// Records with a text in an indexed field that meets a condition, up to a number; none where they are more.
+    pub(crate) fn holders_where(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        limit: usize,
+        meets: impl Fn(&str) -> bool,
+    ) -> Result<Option<BTreeSet<ObjectId>>, StoreError> {
+        let (first, last) = keys::index_range(self.tenant, def.code, row);
+        let (mut holders, mut text, mut is_met) = (BTreeSet::new(), Vec::new(), meets(""));
+        for entry in self.source.index().range(first.as_slice()..=last.as_slice())? {
+            let (key, _) = entry?;
+            let (found, id) = keys::entry_in(&first, key.value())
+                .ok_or_else(|| StoreError::corrupted("malformed key"))?;
+            // Records with the same text follow each other.
+            if found != text {
+                text = found.to_vec();
+                is_met = str::from_utf8(found).is_ok_and(&meets);
+            }
+            if is_met {
+                holders.insert(id);
+                if holders.len() > limit {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(holders))
     }
 
     fn all_holders(

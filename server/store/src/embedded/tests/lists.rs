@@ -220,10 +220,20 @@ async fn a_range_of_activity_has_logged_and_settled_rows() {
 
 /// Upserts licenses in one command. Their renewal dates repeat after 24 licenses.
 async fn add_licenses(world: &World, numbers: std::ops::Range<usize>) {
+    add_licenses_of(world, numbers, |_| r#""p""#.to_owned()).await;
+}
+
+/// Upserts licenses with products, as JSON.
+async fn add_licenses_of(
+    world: &World,
+    numbers: std::ops::Range<usize>,
+    product: impl Fn(usize) -> String,
+) {
     let license = |number| {
         let (year, month) = (2024 + number / 12 % 2, number % 12 + 1);
+        let product = product(number);
         let license = format!(
-            r#"{{"companyId":"extid-acme","externalId":"{number}","product":"p","_currency":"EUR","mrr":1,"fromDate":"{year}-{month:02}-01","length":12,"fixedPeriod":true}}"#
+            r#"{{"companyId":"extid-acme","externalId":"{number}","product":{product},"_currency":"EUR","mrr":1,"fromDate":"{year}-{month:02}-01","length":12,"fixedPeriod":true}}"#
         );
         Ok(Document::parse(license.as_bytes()).unwrap())
     };
@@ -258,4 +268,47 @@ async fn a_range_that_has_more_than_an_index_is_read_for_has_them_all() {
     let dates: Vec<&str> = dates.into_iter().step_by(4).collect();
     let counts = check_ranges(&world, &LICENSE, "renewalDate", &dates).await;
     assert!(counts.contains(&500) && *counts.first().unwrap() < 200, "{counts:?}");
+}
+
+#[tokio::test]
+async fn a_part_of_a_text_is_found_in_an_index_as_in_records() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    let products = [
+        r#""Suite""#,
+        r#""suite pro""#,
+        r#""STRASSE 7""#,
+        r#""Stra\u00dfe \"8\"""#,
+        "null",
+        r#""S""#,
+    ];
+    add_licenses_of(&world, 0..250, |number| products[number % products.len()].to_owned()).await;
+    add_licenses_of(&world, 250..500, |number| format!("\"Add-on {number}\"")).await;
+    // Some have another product by now.
+    add_licenses_of(&world, 40..50, |_| r#""Other""#.to_owned()).await;
+    let all = listed(&world, &LICENSE, "product", &[]).await;
+    for (operator, part, count) in [
+        ("contains", "suite", 80),
+        ("contains", "UITE", 80),
+        ("contains", "stra\u{df}e", 82),
+        ("contains", "\"", 41),
+        ("contains", "add-on", 250),
+        ("contains", "on 49", 10),
+        ("contains", "-", 250),
+        ("contains", "none", 0),
+        ("prefix", "s", 201),
+        ("prefix", "add-on 49", 10),
+        ("prefix", "uite", 0),
+    ] {
+        let filters = [(format!("product[{operator}]"), part)];
+        let found = listed(&world, &LICENSE, "product", &filters).await;
+        let folded = |text: &str| text.to_lowercase().replace('\u{df}', "ss");
+        let meets = |(_, product): &&(String, String)| match operator {
+            "contains" => folded(product).contains(&folded(part)),
+            _ => folded(product).starts_with(&folded(part)),
+        };
+        let expected: Vec<_> = all.iter().filter(meets).cloned().collect();
+        assert_eq!(found, expected, "{operator} {part}");
+        assert_eq!(expected.len(), count, "{operator} {part}");
+    }
 }
