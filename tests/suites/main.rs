@@ -60,6 +60,7 @@ mod pages_of_licenses;
 mod pages_of_other_tenants;
 mod pages_of_people;
 mod pages_of_rates;
+mod pages_of_scopes;
 mod proxied_clients;
 mod proxy;
 mod reference;

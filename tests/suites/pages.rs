@@ -36,14 +36,15 @@ pub(crate) fn token(server: &InProcess) -> String {
 /// All pages that links lead to from the first one, which may lead elsewhere, each with its HTML.
 pub(crate) async fn walk(reader: &Reader<'_>) -> BTreeMap<String, String> {
     let (mut found, mut seen) = (BTreeMap::new(), BTreeSet::from(["/".to_owned()]));
-    let mut ahead = VecDeque::from(["/".to_owned()]);
-    while let Some(path) = ahead.pop_front() {
+    // Each with the page that leads to it.
+    let mut ahead = VecDeque::from([("/".to_owned(), String::new())]);
+    while let Some((path, from)) = ahead.pop_front() {
         let response = reader.get(&path).await;
         if path == "/" && response.status == StatusCode::SEE_OTHER {
-            ahead.push_back(response.headers["location"].to_str().unwrap().to_owned());
+            ahead.push_back((response.headers["location"].to_str().unwrap().to_owned(), path));
             continue;
         }
-        assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.text());
+        assert_eq!(response.status, StatusCode::OK, "{path}, from {from}: {}", response.text());
         if response.headers["content-type"] != "text/html; charset=utf-8" {
             continue;
         }
@@ -52,7 +53,7 @@ pub(crate) async fn walk(reader: &Reader<'_>) -> BTreeMap<String, String> {
             let link = link.replace("&amp;", "&").split('#').next().unwrap().to_owned();
             let is_own = link == "/" || link.starts_with("/app/");
             if is_own && seen.len() < MAX_PAGES && seen.insert(link.clone()) {
-                ahead.push_back(link);
+                ahead.push_back((link, path.clone()));
             }
         }
         found.insert(path, html);

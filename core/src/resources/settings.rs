@@ -419,13 +419,37 @@ fn check_currencies(currencies: &Document, issues: &mut Vec<ValidationError>) {
                 quoted(rate.text())
             ));
         } else if !known.is_some_and(|rate| rate.all(is_rate)) {
-            reject(format!(
-                "the rate of {} must be {RATE_RANGE}, or such numbers by days such as `2026-01-31`; found {}",
-                quoted(currency),
-                quoted(rate.text())
-            ));
+            wrong_rates(currency, rate).into_iter().for_each(&mut reject);
         }
     }
+}
+
+/// What is wrong with the rate of a currency, or with those of its days.
+fn wrong_rates(currency: &str, rate: JsonRef<'_>) -> Vec<String> {
+    let currency = quoted(currency);
+    let found = quoted(rate.text());
+    match rate.to_document().filter(|dated| rate.is_object() && !dated.is_empty()) {
+        None => vec![format!(
+            "the rate of {currency} must be {RATE_RANGE}, or such numbers by days such as `2026-01-31`; found {found}"
+        )],
+        Some(dated) => {
+            dated.iter().filter_map(|(day, rate)| wrong_rate_of_day(&currency, day, rate)).collect()
+        }
+    }
+}
+
+fn wrong_rate_of_day(currency: &str, day: &str, rate: JsonRef<'_>) -> Option<String> {
+    let found = quoted(rate.text());
+    if Day::parse(day).is_none() {
+        let found = quoted(day);
+        return Some(format!(
+            "the rates of {currency} must be by days such as `2026-01-31`; found {found}"
+        ));
+    }
+    let is_one = rate.as_number().is_some_and(|rate| is_rate(rate.as_decimal()));
+    (!is_one).then(|| {
+        format!("the rate of {currency} from {day} on must be {RATE_RANGE}; found {found}")
+    })
 }
 
 #[cfg(test)]

@@ -83,11 +83,17 @@ async fn add_names(visit: &Visit, lines: &mut [AuditLine]) -> Result<(), Error> 
             line.name = record.map(|record| title_of(def, record));
         }
     }
-    if lines.iter().any(|line| line.resource.as_deref() == Some(TOKENS)) {
-        let tokens: Vec<TokenLine> = visit.api.get("/tokens").await?;
-        for line in lines.iter_mut().filter(|line| line.resource.as_deref() == Some(TOKENS)) {
-            let token = tokens.iter().find(|token| line.id.as_deref() == Some(token.id.as_str()));
-            line.name = token.map(|token| token.label.clone());
+    add_tokens(visit, lines).await
+}
+
+/// Adds which tokens the tenant has, and the labels of those that are targets.
+async fn add_tokens(visit: &Visit, lines: &mut [AuditLine]) -> Result<(), Error> {
+    let tokens: Vec<TokenLine> = visit.api.get("/tokens").await?;
+    let find = |id: &Option<String>| tokens.iter().find(|token| id.as_deref() == Some(&*token.id));
+    for line in lines {
+        line.has_token = find(&line.token_id).is_some();
+        if line.resource.as_deref() == Some(TOKENS) {
+            line.name = find(&line.id).map(|token| token.label.clone());
         }
     }
     Ok(())
@@ -113,7 +119,8 @@ pub(super) async fn extend(
     let limit = OF_RECORD.to_string();
     let of_it = [("resource", def.path), ("id", id)];
     let path = address("/audit", &[], &[&of_it[..], &[("limit", &limit)]].concat());
-    let lines = visit.api.get(&path).await?;
+    let mut lines: Vec<AuditLine> = visit.api.get(&path).await?;
+    add_tokens(visit, &mut lines).await?;
     view.extra.push(RecordSection::Changes { lines, all: address("/app/audit", &[], &of_it) });
     Ok(())
 }

@@ -6,7 +6,7 @@ use svctrack_core::{
     value::{Day, Timestamp, Zone},
 };
 use svctrack_web::pages::{
-    ActivityColumns, Figure, RecordSection, RecordView, RelatedList, address, grouped,
+    ActivityColumns, Figure, RecordSection, RecordView, RelatedList, Shell, address, grouped,
 };
 
 use super::{activity, by_ids::text, columns::filled_columns, newest::newest, visit::Visit};
@@ -14,7 +14,7 @@ use crate::{error::Error, routes::people::EXPORT_SCOPES};
 
 /// The sections of the page of a person.
 pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {
-    view.extra.push(RecordSection::Figures(figures(&view.record, visit.shell.zone)));
+    view.extra.push(RecordSection::Figures(figures(&view.record, &visit.shell)));
     view.extra.extend(activity::sections(visit, ("endUserId", id), ActivityColumns::Person).await?);
     view.related.extend(tickets(visit, &view.record).await?);
     if EXPORT_SCOPES.iter().all(|scope| visit.api.may(scope)) {
@@ -35,17 +35,17 @@ pub(super) fn confirmation(record: &Map<String, Value>) -> &str {
     texts.into_iter().find(|text| !text.is_empty()).unwrap_or("erase")
 }
 
-fn figures(record: &Map<String, Value>, zone: Zone) -> Vec<Figure> {
+fn figures(record: &Map<String, Value>, shell: &Shell) -> Vec<Figure> {
     let company = text(record, "companyId");
     let named = [text(record, "companyName"), company, "none"];
     let named = named.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
     let path = match company {
-        "" => String::new(),
+        company if company.is_empty() || !shell.reads("companies") => String::new(),
         company => address("/app/records/companies/{}", &[company], &[]),
     };
     let note = text(record, "position").to_owned();
     let of_company = Figure { label: "Company", value: named.to_owned(), note, path };
-    [of_company].into_iter().chain(engagement(record, zone)).collect()
+    [of_company].into_iter().chain(engagement(record, shell.zone)).collect()
 }
 
 /// Engagement of a user or a company, in the days of a zone.

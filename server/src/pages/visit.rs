@@ -98,7 +98,10 @@ impl Visit {
         if tenant == TENANT_NAME && api.may("admin") {
             sections.push(section("Demo", "/app/demo"));
         }
-        let shell = Shell { tenant, sections, path, csrf: session.csrf(), zone, notice: None };
+        let resources = REGISTRY.iter().map(|def| def.path);
+        let unreadable = resources.filter(|path| !api.may(&format!("{path}:read"))).collect();
+        let csrf = session.csrf();
+        let shell = Shell { tenant, sections, path, csrf, unreadable, zone, notice: None };
         Ok(Self { app, api, session, settings, shell })
     }
 

@@ -9,7 +9,7 @@ use super::{
     address::address,
     format::{grouped, instant},
     parts::scroll,
-    shell::record_address,
+    shell::{Shell, record_address},
     svg_elements::hypertext_elements,
 };
 
@@ -76,6 +76,7 @@ pub enum ActivityColumns {
 
 /// Rows of activities, in a table whose body has an id, so that a script can add to it.
 pub(super) fn activity_table<'a>(
+    shell: &'a Shell,
     caption: &'a str,
     of: ActivityColumns,
     lines: &'a [ActivityLine],
@@ -95,19 +96,24 @@ pub(super) fn activity_table<'a>(
                     th.num scope="col" { "Count" }
                 }
             }
-            tbody #activities { @for line in lines { (row(of, has_data, line)) } }
+            tbody #activities { @for line in lines { (row(shell, of, has_data, line)) } }
         }
     };
     scroll(caption, table)
 }
 
-fn row(of: ActivityColumns, has_data: bool, line: &ActivityLine) -> impl Renderable {
+fn row<'a>(
+    shell: &'a Shell,
+    of: ActivityColumns,
+    has_data: bool,
+    line: &'a ActivityLine,
+) -> impl Renderable + 'a {
     let action = address("/app/live", &[], &[("action", &escaped(&line.action))]);
     maud! {
         tr {
             td { (instant(&line.date)) }
             @if of != ActivityColumns::Person {
-                th scope="row" { a href=(record_address("endusers", &line.end_user_id)) { (line.who()) } }
+                th scope="row" { (shell.record_link("endusers", &line.end_user_id, line.who())) }
             }
             td {
                 a.plain-link href=(action) { (line.action) }
@@ -116,8 +122,11 @@ fn row(of: ActivityColumns, has_data: bool, line: &ActivityLine) -> impl Rendera
             @if of == ActivityColumns::All {
                 td {
                     @if let Some(company) = &line.company_id {
-                        a.plain-link href=(record_address("companies", company)) {
-                            (line.company_name.as_deref().unwrap_or("Company"))
+                        @let name = line.company_name.as_deref().unwrap_or("Company");
+                        @if shell.reads("companies") {
+                            a.plain-link href=(record_address("companies", company)) { (name) }
+                        } @else {
+                            (name)
                         }
                     }
                 }

@@ -10,7 +10,7 @@ use super::{
     format::{grouped, instant, label_of},
     page,
     parts::{ColumnHead, Problem, empty, problems, table},
-    shell::{Shell, layout, record_address, title_bar},
+    shell::{Shell, layout, title_bar},
 };
 use crate::page::Page;
 
@@ -28,6 +28,9 @@ pub struct AuditLine {
     pub actor: String,
     pub token_id: Option<String>,
     pub token_name: Option<String>,
+    /// Whether the tenant has the token, as it does not have those of its operator.
+    #[serde(skip)]
+    pub has_token: bool,
     pub resource: Option<String>,
     pub id: Option<String>,
     /// Name of the target, where it has one.
@@ -91,7 +94,7 @@ pub fn audit_page(shell: &Shell, view: &AuditView) -> Page {
         @if view.lines.is_empty() {
             (empty("No entries.", maud! { a href="/app/audit" { "Show all" } }))
         } @else {
-            (audit_table("Audit log", &view.lines, true))
+            (audit_table(shell, "Audit log", &view.lines, true))
             @if let Some(next) = &view.next {
                 div.paging { a rel="next" href=(next) { "Earlier" } }
             }
@@ -125,12 +128,13 @@ fn kind(filter: &str) -> &'static str {
 
 /// A table of entries; those of one record without the target.
 pub(super) fn audit_table<'v>(
+    shell: &'v Shell,
     caption: &'v str,
     lines: &'v [AuditLine],
     has_target: bool,
 ) -> impl Renderable + 'v {
     let rows = maud! {
-        tbody.stacked { @for line in lines { (row(line, has_target)) } }
+        tbody.stacked { @for line in lines { (row(shell, line, has_target)) } }
     };
     table(
         caption,
@@ -147,11 +151,11 @@ pub(super) fn audit_table<'v>(
     )
 }
 
-fn row(line: &AuditLine, has_target: bool) -> impl Renderable {
+fn row<'v>(shell: &'v Shell, line: &'v AuditLine, has_target: bool) -> impl Renderable + 'v {
     maud! {
         tr {
             th scope="row" { (words_of(&line.action)) }
-            @if has_target { td data-label="Of" { (target(line)) } }
+            @if has_target { td data-label="Of" { (target(shell, line)) } }
             td.changes data-label="Changes" { (changes(line)) }
             td data-label="By" { div { (by(line)) } }
             td.num data-label="When" { (instant(&line.at)) }
@@ -173,15 +177,15 @@ fn words_of(action: &str) -> String {
     format!("{} {done}", label_of(noun))
 }
 
-fn target(line: &AuditLine) -> impl Renderable {
+fn target<'v>(shell: &'v Shell, line: &'v AuditLine) -> impl Renderable + 'v {
     let (resource, id) = (line.resource.as_deref().unwrap_or_default(), line.id.as_deref());
     let is_record = REGISTRY.iter().any(|def| def.path == resource);
     let name = line.name.as_deref().or(id).unwrap_or_default();
     maud! {
         @match id {
-            Some(id) if is_record => { a href=(record_address(resource, id)) { (name) } }
-            Some(id) if resource == "tokens" => { a href=(address("/app/tokens/{}", &[id], &[])) { (name) } }
-            Some(id) if resource != "settings" => { (id) }
+            Some(id) if is_record => { (shell.record_link(resource, id, name)) }
+            Some(id) if resource == "tokens" && line.name.is_some() => { a href=(address("/app/tokens/{}", &[id], &[])) { (name) } }
+            Some(_) if resource != "settings" => { (name) }
             _ => { (label_of(resource)) }
         }
     }
@@ -266,7 +270,11 @@ fn by(line: &AuditLine) -> impl Renderable {
     maud! {
         @match (line.actor.as_str(), token) {
             (actor, Some(token)) => {
-                a href=(address("/app/tokens/{}", &[token], &[])) { (name) }
+                @if line.has_token {
+                    a href=(address("/app/tokens/{}", &[token], &[])) { (name) }
+                } @else {
+                    (name)
+                }
                 @if actor == "session" { ", signed in" }
             }
             ("service", _) => { "svctrack" }
@@ -323,7 +331,8 @@ mod tests {
             "name":{"before":"A","after":"B"},"mrr":{"beforeHash":"x"}}}]}"#,
         )
         .unwrap();
-        let html = audit_table("Changes", &[line], true).render().into_inner();
+        let line = AuditLine { has_token: true, ..line };
+        let html = audit_table(&Shell::default(), "Changes", &[line], true).render().into_inner();
         for part in [
             "Company updated",
             "Name: A → B",

@@ -9,7 +9,7 @@ use super::{
     format::{cents, day, label_of, money},
     page,
     parts::{ColumnHead, Problem, empty, problems, table},
-    shell::{Shell, csrf, layout, record_address, title_bar},
+    shell::{Shell, csrf, layout, title_bar},
 };
 use crate::page::Page;
 
@@ -180,7 +180,7 @@ pub fn closings_page(shell: &Shell, view: &ClosingsView) -> Page {
         @if view.lines.is_empty() {
             (empty("No month is closed.", "Close the first month that you reported. Months are closed in order."))
         } @else {
-            (months(&view.lines))
+            (months(shell, &view.lines))
             @if let Some(last) = last_closed(view).filter(|_| view.may_close) { (last_one(shell, last)) }
         }
     };
@@ -232,8 +232,8 @@ fn last_one<'v>(shell: &'v Shell, last: &'v ClosingLine) -> impl Renderable + 'v
     }
 }
 
-fn months(closings: &[ClosingLine]) -> impl Renderable {
-    let rows = maud! { @for closing in closings { (month(closing)) } };
+fn months<'c>(shell: &'c Shell, closings: &'c [ClosingLine]) -> impl Renderable + 'c {
+    let rows = maud! { @for closing in closings { (month(shell, closing)) } };
     table(
         "Closed months",
         [
@@ -253,12 +253,12 @@ fn months(closings: &[ClosingLine]) -> impl Renderable {
 }
 
 /// A month: its figures, and below them what has changed, and when it was reopened.
-fn month(closing: &ClosingLine) -> impl Renderable {
+fn month<'c>(shell: &'c Shell, closing: &'c ClosingLine) -> impl Renderable + 'c {
     maud! {
         tbody.stacked.paired {
             (figures(closing))
             @match &closing.differences {
-                Some(differences) => { (changes(&closing.month, differences)) }
+                Some(differences) => { (changes(shell, &closing.month, differences)) }
                 None if closing.closed_at.is_some() => {
                     (note(&closing.month, "Not comparable: the month was closed with other options or rates."))
                 }
@@ -306,11 +306,15 @@ fn figures(closing: &ClosingLine) -> impl Renderable {
 }
 
 /// What has changed in a month since it was closed: in all, and by company.
-fn changes<'c>(month: &'c str, differences: &'c Differences) -> impl Renderable + 'c {
+fn changes<'c>(
+    shell: &'c Shell,
+    month: &'c str,
+    differences: &'c Differences,
+) -> impl Renderable + 'c {
     let companies = maud! {
         @if !differences.companies.is_empty() {
             ul {
-                @for company in &differences.companies { li { (of_company(company)) } }
+                @for company in &differences.companies { li { (of_company(shell, company)) } }
                 @if differences.more_companies > 0 {
                     li { "and " (counted(differences.more_companies, "other")) }
                 }
@@ -325,20 +329,18 @@ fn changes<'c>(month: &'c str, differences: &'c Differences) -> impl Renderable 
 }
 
 /// A company that differs: its figures, and its changed licenses.
-fn of_company(company: &CompanyDifference) -> impl Renderable {
+fn of_company<'c>(shell: &'c Shell, company: &'c CompanyDifference) -> impl Renderable + 'c {
     let because = match company.licenses.len() {
         0 => "",
         1 => "; changed license: ",
         _ => "; changed licenses: ",
     };
     maud! {
-        a href=(record_address("companies", &company.company)) { (name_of(company)) }
+        (shell.record_link("companies", &company.company, name_of(company)))
         ", " (words_of(&company.lines)) (because)
         @for (at, (id, product)) in company.licenses.iter().enumerate() {
             @if at > 0 { ", " }
-            a href=(record_address("licenses", id)) {
-                @if product.is_empty() { (id) } @else { (product) }
-            }
+            (shell.record_link("licenses", id, if product.is_empty() { id } else { product }))
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{
     renewals::distance,
     report::{Choice, MissingRates, choice_field, no_rates},
     saved_views::{SavedViews, saved_views},
-    shell::{Shell, layout, record_address, title_bar},
+    shell::{Shell, layout, title_bar},
 };
 use crate::page::Page;
 
@@ -129,10 +129,10 @@ pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
             @if view.is_filtered {
                 (empty("No matching customers.", maud! { a href="/app/customers" { "Show all customers" } }))
             } @else {
-                (no_customers())
+                (no_customers(shell))
             }
         } @else {
-            (customer_table(&view.lines, &view.currency.value))
+            (customer_table(shell, &view.lines, &view.currency.value))
             (paging(&view.paging))
         }
     };
@@ -140,11 +140,11 @@ pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
 }
 
 /// Text where there are no customers.
-pub(super) fn no_customers() -> impl Renderable {
+pub(super) fn no_customers(shell: &Shell) -> impl Renderable {
     empty(
         "No customers yet.",
         maud! {
-            "Add " a href="/app/records/licenses" { "licenses" } " to see customers and their MRR."
+            "Add " (shell.link("licenses", "/app/records/licenses", "licenses")) " to see customers and their MRR."
         },
     )
 }
@@ -178,13 +178,14 @@ fn paid(line: &CustomerLine, chosen: &str) -> String {
 
 /// Customers, with amounts in a chosen currency; each in its own where none is chosen.
 pub(super) fn customer_table<'l>(
+    shell: &'l Shell,
     lines: &'l [CustomerLine],
     currency: &'l str,
 ) -> impl Renderable + 'l {
     // A column only where it tells customers apart.
     let has_status = lines.windows(2).any(|two| matches!(two, [a, b] if a.status != b.status));
     let rows = maud! {
-        tbody.stacked { @for line in lines { (customer_row(line, currency, has_status)) } }
+        tbody.stacked { @for line in lines { (customer_row(shell, line, currency, has_status)) } }
     };
     table(
         "Customers",
@@ -205,6 +206,7 @@ pub(super) fn customer_table<'l>(
 }
 
 fn customer_row<'l>(
+    shell: &'l Shell,
     line: &'l CustomerLine,
     currency: &'l str,
     has_status: bool,
@@ -213,7 +215,7 @@ fn customer_row<'l>(
     maud! {
         tr {
             th scope="row" {
-                a href=(record_address("companies", &line.company)) { (name) }
+                (shell.record_link("companies", &line.company, name))
                 @if !line.owner.is_empty() { br; small.muted { "Owner: " (line.owner) } }
             }
             @if has_status { td data-label="Status" { (badge(&line.status)) } }

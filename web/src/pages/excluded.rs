@@ -3,6 +3,8 @@
 use hypertext::prelude::*;
 use svctrack_core::value::counted;
 
+use super::shell::Shell;
+
 /// The licenses that MRR leaves out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExcludedTotal {
@@ -13,10 +15,13 @@ pub struct ExcludedTotal {
 }
 
 /// Sentence on licenses that count in no figure.
-pub(super) fn excluded_note(excluded: &ExcludedTotal) -> impl Renderable {
+pub(super) fn excluded_note<'v>(
+    shell: &'v Shell,
+    excluded: &'v ExcludedTotal,
+) -> impl Renderable + 'v {
     maud! {
         p.hint {
-            a href=(excluded.path) { (counted(excluded.licenses, "license")) }
+            (shell.link("licenses", &excluded.path, counted(excluded.licenses, "license")))
             @if excluded.licenses == 1 { " is" } @else { " are" }
             " excluded from MRR and renewals: " (excluded.reasons) "."
         }
@@ -24,10 +29,10 @@ pub(super) fn excluded_note(excluded: &ExcludedTotal) -> impl Renderable {
 }
 
 /// Licenses that are not up for renewal though they end, and what to do about it.
-pub(super) fn not_fixed(licenses: &ExcludedTotal) -> impl Renderable {
+pub(super) fn not_fixed<'v>(shell: &'v Shell, licenses: &'v ExcludedTotal) -> impl Renderable + 'v {
     maud! {
         p.muted {
-            a href=(licenses.path) { (counted(licenses.licenses, "ongoing license")) }
+            (shell.link("licenses", &licenses.path, counted(licenses.licenses, "ongoing license")))
             " without a fixed period ended, or will end: set " code { "fixedPeriod" }
             " to renew, or mark as lost."
         }
@@ -35,10 +40,10 @@ pub(super) fn not_fixed(licenses: &ExcludedTotal) -> impl Renderable {
 }
 
 /// Licenses that never end though their period is fixed, and what to do about it.
-pub(super) fn endless(licenses: &ExcludedTotal) -> impl Renderable {
+pub(super) fn endless<'v>(shell: &'v Shell, licenses: &'v ExcludedTotal) -> impl Renderable + 'v {
     maud! {
         p.muted {
-            a href=(licenses.path) { (counted(licenses.licenses, "ongoing license")) }
+            (shell.link("licenses", &licenses.path, counted(licenses.licenses, "ongoing license")))
             " with a fixed period, but without an end: set " code { "toDate" } " or " code { "length" }
             " to see when they renew."
         }

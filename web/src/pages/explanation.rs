@@ -9,7 +9,7 @@ use super::{
     format::{cents, decimals_of, fixed, formula_text, grouped, label_of},
     page,
     parts::{ColumnHead, Paging, Problem, badge, empty, paging, problems, table},
-    shell::{Shell, layout, record_address, title_bar},
+    shell::{Shell, layout, title_bar},
 };
 use crate::page::Page;
 
@@ -164,7 +164,7 @@ pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
                     @if companies.is_empty() {
                         (empty("No companies contribute to this figure.", "It is zero in this period."))
                     } @else {
-                        (company_table(currency, companies))
+                        (company_table(shell, currency, companies))
                     }
                 }
                 Breakdown::Users { total, users } => {
@@ -175,7 +175,7 @@ pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
                         @if let Some(listed) = view.paging.total.filter(|it| *it < *total as u64) {
                             p.muted { "The " (grouped(&listed.to_string())) " with the most activities are listed." }
                         }
-                        (user_table(users))
+                        (user_table(shell, users))
                     }
                 }
             }
@@ -210,13 +210,17 @@ fn figure<'v>(
     }
 }
 
-fn company_table<'v>(currency: &'v str, companies: &'v [CompanyShare]) -> impl Renderable + 'v {
+fn company_table<'v>(
+    shell: &'v Shell,
+    currency: &'v str,
+    companies: &'v [CompanyShare],
+) -> impl Renderable + 'v {
     let is_short = companies.len() <= MOST_OPEN;
     let has_steps = companies.iter().any(CompanyShare::has_steps);
     let decimals = decimals_of(companies.iter().map(|company| company.amount));
     let rows = maud! {
         @for company in companies {
-            (rows((currency, decimals), company, is_short, has_steps))
+            (rows(shell, (currency, decimals), company, is_short, has_steps))
         }
     };
     let heads = [ColumnHead::Text("Company"), ColumnHead::Number("Amount")];
@@ -224,17 +228,17 @@ fn company_table<'v>(currency: &'v str, companies: &'v [CompanyShare]) -> impl R
     table("Companies", heads.into_iter().chain(steps), rows)
 }
 
-fn user_table(users: &[UserShare]) -> impl Renderable {
+fn user_table<'v>(shell: &'v Shell, users: &'v [UserShare]) -> impl Renderable + 'v {
     let rows = maud! {
         tbody.stacked {
             @for user in users {
                 tr {
                     th scope="row" {
-                        a href=(record_address("endusers", &user.user)) { (named(&user.name, &user.user)) }
+                        (shell.record_link("endusers", &user.user, named(&user.name, &user.user)))
                     }
                     td data-label="Company" {
                         @if let Some(company) = &user.company {
-                            a href=(record_address("companies", company)) { (named(&user.company_name, company)) }
+                            (shell.record_link("companies", company, named(&user.company_name, company)))
                         }
                     }
                     td.num data-label="First active" { (user.first_active) }
@@ -266,6 +270,7 @@ fn named<'n>(name: &'n Option<String>, id: &'n str) -> &'n str {
 
 /// A company, and its licenses below it.
 fn rows<'v>(
+    shell: &'v Shell,
     (currency, decimals): (&'v str, usize),
     company: &'v CompanyShare,
     is_open: bool,
@@ -276,7 +281,7 @@ fn rows<'v>(
     maud! {
         tbody {
             tr {
-                th scope="row" { a href=(record_address("companies", &company.company)) { (name) } }
+                th scope="row" { (shell.record_link("companies", &company.company, name)) }
                 td.num { (currency) " " (fixed(company.amount, decimals)) }
                 @if has_steps {
                     td.formula { @if company.has_steps() { (formula_text(&company.formula)) } }
@@ -289,7 +294,7 @@ fn rows<'v>(
                             (count) @if count == 1 { " license" } @else { " licenses" }
                             span.hidden-label { " of " (name) }
                         }
-                        (licenses(&company.licenses))
+                        (licenses(shell, &company.licenses))
                     }
                 }
             }
@@ -297,7 +302,7 @@ fn rows<'v>(
     }
 }
 
-fn licenses(licenses: &[LicenseShare]) -> impl Renderable {
+fn licenses<'v>(shell: &'v Shell, licenses: &'v [LicenseShare]) -> impl Renderable + 'v {
     let dash = "–";
     let has_begin = licenses.iter().any(|license| license.from.is_some());
     let decimals = decimals_of(licenses.iter().map(|license| license.mrr));
@@ -317,9 +322,8 @@ fn licenses(licenses: &[LicenseShare]) -> impl Renderable {
                 @for license in licenses {
                     tr {
                         th scope="row" {
-                            a href=(record_address("licenses", &license.license)) {
-                                @if license.product.is_empty() { "License" } @else { (license.product) }
-                            }
+                            @let product = if license.product.is_empty() { "License" } else { &license.product };
+                            (shell.record_link("licenses", &license.license, product))
                         }
                         td.num { (license.currency) " " (fixed(license.mrr, decimals)) }
                         @if has_begin { td.num { (license.from.as_deref().unwrap_or(dash)) } }

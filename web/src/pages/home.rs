@@ -84,7 +84,7 @@ pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
                 "See the " a href="/app/issues" { "issues" } "."
             })),
             Some(SetupStep::Unpaid) => (empty("Events arrive.", maud! {
-                "Add " a href="/app/records/licenses" { "licenses" } " to see MRR and renewals."
+                "Add " (shell.link("licenses", "/app/records/licenses", "licenses")) " to see MRR and renewals."
             })),
             None => (""),
         }
@@ -101,14 +101,14 @@ pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
                 }
             }
         }
-        @if let Some(excluded) = &view.excluded { (excluded_note(excluded)) }
+        @if let Some(excluded) = &view.excluded { (excluded_note(shell, excluded)) }
         @if let Some(picture) = &view.picture {
             section aria-labelledby="h-mrr" {
                 h2 #h-mrr { a href="/app/reports/mrr" { "MRR of the last 12 months" } }
                 (chart(picture, "MRR and its movements by month"))
             }
         }
-        @if let Some(lines) = &view.at_stake { (stake(lines)) }
+        @if let Some(lines) = &view.at_stake { (stake(shell, lines)) }
         @if let Some(renewals) = &view.renewals { (ahead(renewals)) }
         @if let Some(issues) = &view.issues { (senders(issues, view.parked)) }
     };
@@ -136,14 +136,14 @@ fn without_reports(shell: &Shell) -> impl Renderable {
     }
 }
 
-fn stake(lines: &[CustomerLine]) -> impl Renderable {
+fn stake<'v>(shell: &'v Shell, lines: &'v [CustomerLine]) -> impl Renderable + 'v {
     maud! {
         section aria-labelledby="h-stake" {
             h2 #h-stake { a href="/app/customers" { "At stake" } }
             @if lines.is_empty() {
-                (no_customers())
+                (no_customers(shell))
             } @else {
-                (customer_table(lines, ""))
+                (customer_table(shell, lines, ""))
             }
         }
     }

@@ -46,7 +46,7 @@ pub fn live_page(shell: &Shell, view: &LiveView) -> Page {
             p #live-status .muted role="status" {
                 @if view.lines.is_empty() { "No activities." } @else { (view.lines.len()) " activities." }
             }
-            (activity_table("Activities, the newest first", ActivityColumns::All, &view.lines))
+            (activity_table(shell, "Activities, the newest first", ActivityColumns::All, &view.lines))
             @if view.lines.is_empty() {
                 div #live-empty { (empty("Nothing has arrived.", maud! {
                     "Put the " a href="/app/setup" { "snippet" } " into your web app, or "

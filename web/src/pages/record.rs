@@ -97,13 +97,13 @@ pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
         (links(view))
         (record_sections::first(shell, &view.extra))
         @if view.has_properties_first() {
-            (properties(view))
-            @for list in &view.related { (related(list, &view.base)) }
+            (properties(shell, view))
+            @for list in &view.related { (related(shell, list, &view.base)) }
         } @else {
-            @for list in &view.related { (related(list, &view.base)) }
+            @for list in &view.related { (related(shell, list, &view.base)) }
             section #properties {
                 h2 { "Properties" }
-                (properties(view))
+                (properties(shell, view))
             }
         }
         (record_sections::last(shell, &view.extra))
@@ -175,7 +175,7 @@ fn changes(record: &Map<String, Value>) -> impl Renderable {
 }
 
 /// All properties of a record; the name of a referenced record replaces the reference.
-fn properties(view: &RecordView) -> impl Renderable {
+fn properties<'v>(shell: &'v Shell, view: &'v RecordView) -> impl Renderable + 'v {
     let (def, record) = (view.def, &view.record);
     let has = |field: &FieldDef| {
         field.name != VERSION && record.get(field.name).is_some_and(|value| !value.is_null())
@@ -185,7 +185,7 @@ fn properties(view: &RecordView) -> impl Renderable {
         dl.properties {
             @for field in def.fields.iter().filter(is_shown) {
                 dt title=(field.doc) { (named(field)) }
-                dd { (value(view, field)) }
+                dd { (value(shell, view, field)) }
             }
         }
     }
@@ -200,7 +200,11 @@ pub(super) fn named(field: &FieldDef) -> String {
 }
 
 /// A value of a record; a reference links to its target, by the name where the record has it.
-fn value<'v>(view: &'v RecordView, field: &'static FieldDef) -> impl Renderable + 'v {
+fn value<'v>(
+    shell: &'v Shell,
+    view: &'v RecordView,
+    field: &'static FieldDef,
+) -> impl Renderable + 'v {
     let (def, record) = (view.def, &view.record);
     let target = target_of(field);
     let id = text(record, field.name);
@@ -212,11 +216,11 @@ fn value<'v>(view: &'v RecordView, field: &'static FieldDef) -> impl Renderable 
     let named = named.unwrap_or_else(|| view.references.named(id));
     maud! {
         @if let Some(target) = target && !id.is_empty() {
-            a href=(record_address(target.path, id)) { (named) }
+            (shell.record_link(target.path, id, named))
         } @else if let Some(target) = listed && !ids.is_empty() {
             ul.plain {
                 @for id in &ids {
-                    li { a href=(record_address(target.path, id)) { (view.references.named(id)) } }
+                    li { (shell.record_link(target.path, id, view.references.named(id))) }
                 }
             }
         } @else {
@@ -225,9 +229,13 @@ fn value<'v>(view: &'v RecordView, field: &'static FieldDef) -> impl Renderable 
     }
 }
 
-fn related<'v>(list: &'v RelatedList, base: &'v BaseCurrency) -> impl Renderable + 'v {
+fn related<'v>(
+    shell: &'v Shell,
+    list: &'v RelatedList,
+    base: &'v BaseCurrency,
+) -> impl Renderable + 'v {
     let title = label_of(list.def.path);
-    let cells = RecordCells { def: list.def, base, references: &list.references };
+    let cells = RecordCells { shell, def: list.def, base, references: &list.references };
     let decimals = |column: &&FieldDef| cells.decimals(column, &list.records);
     let columns = list.columns.iter().copied();
     let columns: Vec<_> = columns.map(|column| (column, decimals(&column))).collect();

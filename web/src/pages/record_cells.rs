@@ -14,7 +14,7 @@ use super::{
     parts::{badge, folded, members},
     record::text,
     references::{References, target_of},
-    shell::record_address,
+    shell::{Shell, record_address},
 };
 
 /// Name of the property with the issues of a record.
@@ -25,6 +25,7 @@ const MAX_DECIMALS: usize = 4;
 /// What the cells of a table of records need besides the records.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordCells<'v> {
+    pub(super) shell: &'v Shell,
     pub(super) def: &'static ResourceDef,
     pub(super) base: &'v BaseCurrency,
     /// Names of the records that columns refer to.
@@ -86,7 +87,8 @@ impl<'v> RecordCells<'v> {
         let (target, id) = (target_of(reference)?, text(record, reference.name));
         let shown = self.text(field, record);
         let is_named = !shown.is_empty() && shown != id;
-        is_named.then(|| record_address(target.path, id))
+        let is_linked = is_named && self.shell.reads(target.path);
+        is_linked.then(|| record_address(target.path, id))
     }
 }
 

@@ -106,7 +106,7 @@ fn section<'a>(shell: &'a Shell, extra: &'a RecordSection) -> impl Renderable + 
                     @if lines.is_empty() {
                         p.muted { "None." }
                     } @else {
-                        (activity_table("Last received activities", *of, lines))
+                        (activity_table(shell, "Last received activities", *of, lines))
                     }
                 }
             }
@@ -116,7 +116,7 @@ fn section<'a>(shell: &'a Shell, extra: &'a RecordSection) -> impl Renderable + 
                     @if lines.is_empty() {
                         p.muted { "None: the record was created by an event, or before the audit log." }
                     } @else {
-                        (audit_table("Changes", lines, false))
+                        (audit_table(shell, "Changes", lines, false))
                     }
                 }
             }

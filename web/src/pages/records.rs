@@ -113,7 +113,7 @@ pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
                 }
             }))
         } @else {
-            (scroll(title, table(view)))
+            (scroll(title, table(shell, view)))
             (paging(&view.paging))
         }
     };
@@ -161,8 +161,9 @@ pub fn is_offered(field: &FieldDef) -> bool {
         && field.values.len() != 1
 }
 
-fn table(view: &RecordsView) -> impl Renderable {
-    let cells = RecordCells { def: view.def, base: &view.base, references: &view.references };
+fn table<'v>(shell: &'v Shell, view: &'v RecordsView) -> impl Renderable + 'v {
+    let cells =
+        RecordCells { shell, def: view.def, base: &view.base, references: &view.references };
     let decimals = |column: &&FieldDef| cells.decimals(column, &view.records);
     let columns = view.columns.iter().copied();
     let columns: Vec<_> = columns.map(|column| (column, decimals(&column))).collect();

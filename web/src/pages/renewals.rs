@@ -25,7 +25,7 @@ use super::{
     record::text,
     record_cells::text_in,
     record_form::{FormValues, checks, input, shown},
-    shell::{Shell, csrf, hidden, layout, record_address, title_bar},
+    shell::{Shell, csrf, hidden, layout, title_bar},
 };
 use crate::page::Page;
 
@@ -146,9 +146,9 @@ pub fn renewals_page(shell: &Shell, view: &RenewalsView) -> Page {
         }
         (period(view))
         (problems(&view.problems))
-        @if let Some(licenses) = due.and_then(|due| due.not_fixed.as_ref()) { (not_fixed(licenses)) }
-        @if let Some(licenses) = due.and_then(|due| due.endless.as_ref()) { (endless(licenses)) }
-        @if let Some(licenses) = due.and_then(|due| due.excluded.as_ref()) { (excluded_note(licenses)) }
+        @if let Some(licenses) = due.and_then(|due| due.not_fixed.as_ref()) { (not_fixed(shell, licenses)) }
+        @if let Some(licenses) = due.and_then(|due| due.endless.as_ref()) { (endless(shell, licenses)) }
+        @if let Some(licenses) = due.and_then(|due| due.excluded.as_ref()) { (excluded_note(shell, licenses)) }
         @if is_empty && view.problems.is_empty() {
             @if is_now && view.owner.is_empty() {
                 (empty("No licenses are due for renewal.", maud! {
@@ -161,7 +161,7 @@ pub fn renewals_page(shell: &Shell, view: &RenewalsView) -> Page {
             }
         } @else if !is_empty {
             div.figures { @for group in &view.groups { (figure(group, is_now)) } }
-            @for group in &view.groups { (section(view, group)) }
+            @for group in &view.groups { (section(shell, view, group)) }
         }
     };
     page(layout(shell, "Renewals", main))
@@ -210,9 +210,13 @@ fn figure(group: &RenewalGroup, is_now: bool) -> impl Renderable {
     }
 }
 
-fn section<'v>(view: &'v RenewalsView, group: &'v RenewalGroup) -> impl Renderable + 'v {
+fn section<'v>(
+    shell: &'v Shell,
+    view: &'v RenewalsView,
+    group: &'v RenewalGroup,
+) -> impl Renderable + 'v {
     let (title, id) = (group.kind.title(), group.kind.id());
-    let table = licenses(view, title, group);
+    let table = licenses(shell, view, title, group);
     maud! {
         @if !group.lines.is_empty() {
             section aria-labelledby={ "h-" (id) } id=(id) {
@@ -248,6 +252,7 @@ fn unlisted<'v>(group: &'v RenewalGroup, place: &Paging) -> impl Renderable + 'v
 }
 
 fn licenses<'v>(
+    shell: &'v Shell,
     view: &'v RenewalsView,
     title: &'v str,
     group: &'v RenewalGroup,
@@ -255,7 +260,7 @@ fn licenses<'v>(
     let is_renewed = group.lines.iter().any(|line| line.outcome == "renewed");
     let is_undecided = group.lines.iter().any(RenewalLine::is_undecided);
     let rows = maud! {
-        tbody.stacked { @for line in &group.lines { (row(view, line)) } }
+        tbody.stacked { @for line in &group.lines { (row(shell, view, line)) } }
     };
     table(
         title,
@@ -280,14 +285,18 @@ impl RenewalLine {
     }
 }
 
-fn row<'v>(view: &'v RenewalsView, line: &'v RenewalLine) -> impl Renderable + 'v {
+fn row<'v>(
+    shell: &'v Shell,
+    view: &'v RenewalsView,
+    line: &'v RenewalLine,
+) -> impl Renderable + 'v {
     let name =
         line.company_name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&line.company);
     let product = if line.product.is_empty() { "License" } else { &line.product };
     maud! {
         tr {
-            th scope="row" { a href=(record_address("companies", &line.company)) { (name) } }
-            td data-label="Product" { a href=(record_address("licenses", &line.license)) { (product) } }
+            th scope="row" { (shell.record_link("companies", &line.company, name)) }
+            td data-label="Product" { (shell.record_link("licenses", &line.license, product)) }
             td.num data-label="MRR" { (money(line.mrr, &line.currency)) }
             td.num data-label="End" { span { (line.end) br; small.muted { (distance(line.days)) } } }
             @if line.is_undecided() {
@@ -302,7 +311,7 @@ fn row<'v>(view: &'v RenewalsView, line: &'v RenewalLine) -> impl Renderable + '
                 td.num data-label="Renewed MRR" {
                     @match (&line.successor, line.renewed_mrr) {
                         (Some(successor), Some(mrr)) => {
-                            a href=(record_address("licenses", successor)) { (money(mrr, currency)) }
+                            (shell.record_link("licenses", successor, money(mrr, currency)))
                         }
                         (None, Some(mrr)) => (money(mrr, currency)),
                         _ => "–",
@@ -437,8 +446,8 @@ pub fn decision_page(shell: &Shell, view: &DecisionView) -> Page {
         p.crumbs { a href="/app/renewals" { "Renewals" } }
         h1 { (title) }
         p {
-            a href=(record_address("companies", text(license, "companyId"))) { (text(license, "companyName")) }
-            ", " a href=(record_address("licenses", id)) { (product(license)) }
+            (shell.record_link("companies", text(license, "companyId"), text(license, "companyName")))
+            ", " (shell.record_link("licenses", id, product(license)))
         }
         @if let Some(shown) = &view.shown {
             (problems(&view.problems))

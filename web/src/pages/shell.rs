@@ -24,6 +24,8 @@ pub struct Shell {
     pub path: String,
     /// CSRF token that a form must send along, so that no other site can send it.
     pub csrf: String,
+    /// Names in paths of the resources that the token may not read.
+    pub unreadable: Vec<&'static str>,
     /// Time zone of the page's times.
     pub zone: Zone,
     /// Notice of the action that was just done.
@@ -164,6 +166,35 @@ pub(super) fn title_bar<'a>(title: &'a str, actions: impl Renderable + 'a) -> im
         div.title-bar {
             h1 { (title) }
             div.actions { (actions) }
+        }
+    }
+}
+
+impl Shell {
+    /// Whether the token may open pages of a resource.
+    pub fn reads(&self, resource: &str) -> bool {
+        !self.unreadable.contains(&resource)
+    }
+
+    /// A name of a record; a link to its page where the token may open it.
+    pub(super) fn record_link<'a>(
+        &'a self,
+        resource: &'a str,
+        id: &'a str,
+        name: impl Renderable + 'a,
+    ) -> impl Renderable + 'a {
+        self.link(resource, record_address(resource, id), name)
+    }
+
+    /// A text on records of a resource; a link to their page where the token may open it.
+    pub(super) fn link<'a>(
+        &'a self,
+        resource: &'a str,
+        path: impl AsRef<str> + 'a,
+        text: impl Renderable + 'a,
+    ) -> impl Renderable + 'a {
+        maud! {
+            @if self.reads(resource) { a href=(path.as_ref()) { (text) } } @else { (text) }
         }
     }
 }

@@ -57,7 +57,7 @@ pub fn tickets_page(shell: &Shell, view: &TicketsView) -> Page {
         @if view.tickets.is_empty() {
             (nothing(view))
         } @else {
-            (tickets(view))
+            (tickets(shell, view))
             (paging(&view.paging))
         }
     };
@@ -113,9 +113,9 @@ fn nothing(view: &TicketsView) -> impl Renderable {
     }
 }
 
-fn tickets(view: &TicketsView) -> impl Renderable {
+fn tickets<'v>(shell: &'v Shell, view: &'v TicketsView) -> impl Renderable + 'v {
     let rows = maud! {
-        tbody.stacked { @for ticket in &view.tickets { (row(ticket)) } }
+        tbody.stacked { @for ticket in &view.tickets { (row(shell, ticket)) } }
     };
     table(
         "Tickets",
@@ -131,7 +131,7 @@ fn tickets(view: &TicketsView) -> impl Renderable {
     )
 }
 
-fn row(ticket: &Map<String, Value>) -> impl Renderable {
+fn row<'t>(shell: &'t Shell, ticket: &'t Map<String, Value>) -> impl Renderable + 't {
     let path = address("/app/tickets/{}", &[text(ticket, "_id")], &[]);
     let snippet = text(ticket, "snippet");
     maud! {
@@ -140,7 +140,7 @@ fn row(ticket: &Map<String, Value>) -> impl Renderable {
                 a href=(path) { (title_of(ticket)) }
                 @if !snippet.is_empty() { p.excerpt { (snippet) } }
             }
-            td data-label="Company" { (company(ticket)) }
+            td data-label="Company" { (company(shell, ticket)) }
             td data-label="Status" { (status(ticket)) }
             td data-label="Severity" { (text(ticket, "severity")) }
             td data-label="From" { (sender(ticket)) }
@@ -161,10 +161,10 @@ fn sender(ticket: &Map<String, Value>) -> &str {
     }
 }
 
-fn company(ticket: &Map<String, Value>) -> impl Renderable {
+fn company<'t>(shell: &'t Shell, ticket: &'t Map<String, Value>) -> impl Renderable + 't {
     let (id, name) = (text(ticket, "companyId"), text(ticket, "companyName"));
     let shown = if name.is_empty() { id } else { name };
-    maud! { @if !id.is_empty() { a href=(record_address("companies", id)) { (shown) } } }
+    maud! { @if !id.is_empty() { (shell.record_link("companies", id, shown)) } }
 }
 
 /// Status of the ticket; open or closed where it has none.
@@ -186,7 +186,7 @@ pub fn ticket_page(shell: &Shell, view: &TicketView) -> Page {
     let main = maud! {
         p.crumbs { a href="/app/tickets" { "Tickets" } }
         (title_bar(title, &actions))
-        (facts(ticket))
+        (facts(shell, ticket))
         @if view.may_update { (form(shell, view)) }
         article.message {
             @if lines.is_empty() {
@@ -201,7 +201,7 @@ pub fn ticket_page(shell: &Shell, view: &TicketView) -> Page {
 }
 
 /// Who has the ticket, its state and its days, in the order in which they are asked for; nothing without a value.
-fn facts(ticket: &Map<String, Value>) -> impl Renderable {
+fn facts<'t>(shell: &'t Shell, ticket: &'t Map<String, Value>) -> impl Renderable + 't {
     const STATE: [(&str, &str); 5] = [
         ("Severity", "severity"),
         ("Product", "product"),
@@ -214,7 +214,7 @@ fn facts(ticket: &Map<String, Value>) -> impl Renderable {
     let has = |(_, name): &&(&str, &str)| !text(ticket, name).is_empty();
     maud! {
         dl.properties {
-            @if !text(ticket, "companyId").is_empty() { dt { "Company" } dd { (company(ticket)) } }
+            @if !text(ticket, "companyId").is_empty() { dt { "Company" } dd { (company(shell, ticket)) } }
             @if !sender(ticket).is_empty() { dt { "From" } dd { (sender(ticket)) } }
             dt { "Status" } dd { (status(ticket)) }
             @for (label, name) in STATE.iter().filter(has) { dt { (label) } dd { (text(ticket, name)) } }

@@ -76,7 +76,7 @@ pub fn timesheets_page(shell: &Shell, view: &TimesheetsView) -> Page {
                 (hidden("shown", view.status))
                 (hidden("offset", &offset))
                 @if view.may_update { (decisions(view.status)) }
-                (timesheets(view))
+                (timesheets(shell, view))
             }
             (paging(&view.paging))
         }
@@ -123,10 +123,10 @@ fn decisions(status: &'static str) -> impl Renderable {
     }
 }
 
-fn timesheets(view: &TimesheetsView) -> impl Renderable {
+fn timesheets<'v>(shell: &'v Shell, view: &'v TimesheetsView) -> impl Renderable + 'v {
     let is_approved = view.status == "approved";
     let rows = maud! {
-        @for line in &view.lines { (rows(view, line, is_approved)) }
+        @for line in &view.lines { (rows(shell, view, line, is_approved)) }
     };
     table(
         "Timesheets",
@@ -145,6 +145,7 @@ fn timesheets(view: &TimesheetsView) -> impl Renderable {
 
 /// A timesheet, and its entries below it.
 fn rows<'v>(
+    shell: &'v Shell,
     view: &'v TimesheetsView,
     line: &'v TimesheetLine,
     is_approved: bool,
@@ -168,12 +169,12 @@ fn rows<'v>(
                     @if !line.to.is_empty() { " " span.nowrap { "– " (line.to) } }
                 }
                 td.num { @if is_known { (hours(line.hours)) } @else { "unknown" } }
-                @if is_approved { td { (day(&line.approved_at)) br; small.muted { (linked("users", &line.approved_by.id, &line.approved_by.name)) } } }
+                @if is_approved { td { (day(&line.approved_at)) br; small.muted { (linked(shell, "users", &line.approved_by.id, &line.approved_by.name)) } } }
             }
             @if !line.entries.is_empty() {
                 tr.below {
                     @if view.may_update { td {} }
-                    td colspan=(columns) { (entries(line)) }
+                    td colspan=(columns) { (entries(shell, line)) }
                 }
             }
         }
@@ -187,7 +188,7 @@ fn hours(sum: f64) -> String {
     fixed(sum, HOUR_DECIMALS)
 }
 
-fn entries(line: &TimesheetLine) -> impl Renderable {
+fn entries<'v>(shell: &'v Shell, line: &'v TimesheetLine) -> impl Renderable + 'v {
     let count = line.entries.len();
     maud! {
         details open {
@@ -203,29 +204,34 @@ fn entries(line: &TimesheetLine) -> impl Renderable {
                         th scope="col" { "Description" }
                     }
                 }
-                tbody { @for entry in &line.entries { (entry_row(entry)) } }
+                tbody { @for entry in &line.entries { (entry_row(shell, entry)) } }
             }
         }
     }
 }
 
 /// Name of a record, which links to it where it can be read.
-fn linked<'n>(resource: &'static str, id: &'n str, name: &'n str) -> impl Renderable + 'n {
+fn linked<'n>(
+    shell: &'n Shell,
+    resource: &'static str,
+    id: &'n str,
+    name: &'n str,
+) -> impl Renderable + 'n {
     maud! {
-        @if id.is_empty() { (name) } @else { a href=(record_address(resource, id)) { (name) } }
+        @if id.is_empty() { (name) } @else { (shell.record_link(resource, id, name)) }
     }
 }
 
-fn entry_row(entry: &TimeEntryLine) -> impl Renderable {
+fn entry_row<'v>(shell: &'v Shell, entry: &'v TimeEntryLine) -> impl Renderable + 'v {
     maud! {
         tr {
             th.nowrap scope="row" {
-                a href=(record_address("timeentries", &entry.id)) {
+                (shell.record_link("timeentries", &entry.id, maud! {
                     @if entry.date.is_empty() { (entry.id) } @else { (day(&entry.date)) }
-                }
+                }))
             }
             td.num { @if !entry.date.is_empty() { (hours(entry.hours)) } }
-            td { (linked("companies", &entry.company_id, &entry.company)) }
+            td { (linked(shell, "companies", &entry.company_id, &entry.company)) }
             td {
                 (entry.description)
                 @if entry.is_billable == Some(false) { " " span.muted { "(not billable)" } }
