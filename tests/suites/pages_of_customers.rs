@@ -193,3 +193,42 @@ async fn a_page_rejects_a_parameter_that_it_does_not_have() {
         assert_eq!(reader.get(&format!("{page}?{unknown}=")).await.status, StatusCode::OK);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_past_the_end_leads_to_the_last_and_customers_name_excluded_licenses() {
+    let server = InProcess::start().await;
+    let client = &server.client;
+    client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    assert!(page(&reader, "/app/customers").await.contains("No customers yet."));
+    for currency in [json!("EUR"), Value::Null] {
+        let license = json!({"companyId": "extid-acme", "_currency": currency, "mrr": 5,
+            "fromDate": "2025-01-01"});
+        assert_eq!(client.post("/licenses", &license).await.status, StatusCode::OK);
+    }
+    let html = page(&reader, "/app/customers").await;
+    let note = "1 license</a> is excluded from MRR and renewals: 1 without a currency.";
+    assert!(html.contains(">Acme</a>") && html.contains(note), "{html}");
+    for path in [
+        "/app/customers?sort=name&offset=500",
+        "/app/records/companies?sort=name&offset=500",
+        "/app/reports/mrr/explain?from=2025-01-01&to=2026-01-01&explain=end&currency=EUR&offset=500",
+    ] {
+        let html = page(&reader, path).await;
+        assert!(html.contains("This page is past the end of the list."), "{path}: {html}");
+        let first = path.replace("&offset=500", "&offset=0").replace('&', "&amp;");
+        let last = format!("href=\"{first}\">Show the last page</a>");
+        assert!(html.contains(&last), "{last} in {html}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn live_activities_that_match_nothing_lead_to_all_of_them() {
+    let server = InProcess::start().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    for (query, text) in [("", "Nothing has arrived."), ("?action=none", "No matching activities.")]
+    {
+        let html = page(&reader, &format!("/app/live{query}")).await;
+        assert!(html.contains(text), "{query}: {html}");
+    }
+}

@@ -58,7 +58,7 @@ async fn rates_are_lines_of_a_form() {
         ("EUR", vec![["USD", "", "-1"]], "must be a number from 0.0000000001"),
         ("EUR", vec![["", "", "1"]], "The rate 1 has no currency."),
         ("EUR", vec![["USD", "", "1"], ["USD", "2025-01-01", "2"]], "needs a day."),
-        ("EUR", vec![["USD", "", "1"], ["USD", "", "2"]], "Two rates of USD have the same day."),
+        ("EUR", vec![["USD", "", "1"], ["USD", "", "2"]], "Two rates of USD have no day."),
         ("", vec![["USD", "", "1"]], "must have a base such as EUR"),
     ] {
         let html = send(&reader, base, &lines).await.unwrap_err();

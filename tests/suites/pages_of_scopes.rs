@@ -37,6 +37,9 @@ async fn no_page_links_to_one_that_the_token_may_not_open() {
         vec!["activities:read"],
         vec!["reports:read", "companies:read"],
         vec!["reports:read", "licenses:read", "activities:read"],
+        vec!["reports:read", "licenses:create", "licenses:update"],
+        vec!["licenses:read", "licenses:create", "licenses:update"],
+        vec!["tickets:read", "tickets:update"],
         vec!["admin"],
     ];
     for scopes in alone.chain(with_others) {

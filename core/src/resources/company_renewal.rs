@@ -11,7 +11,7 @@ use super::{
         AMOUNT_TOO_LARGE, CURRENCY_MISSING, RATE_MISSING, SUCCESSOR_MISSING, Successors,
         is_too_large, issue_json, listed, no_rate,
     },
-    license_period::end_of,
+    license_period::times_of,
     license_terms::{is_ongoing, is_renewed},
     settings::{self, Currencies},
 };
@@ -33,7 +33,8 @@ pub(super) fn read_last_renewal(
     let licenses = licenses_of(company, ctx)?;
     let renewed = licenses.iter().filter(|license| is_renewed(license));
     let dates = renewed.filter_map(|license| RENEWAL_DATE.get(license));
-    let last = dates.filter(|date| *date <= ctx.now).max();
+    let zone = settings::time_zone_at_read(ctx)?;
+    let last = dates.filter(|date| zone.time_of(*date) <= ctx.now).max();
     Ok(last.map(|last| Json::string(&last.to_string())))
 }
 
@@ -41,7 +42,7 @@ pub(super) fn read_last_renewal(
 /// ahead or overdue.
 fn days_to_renewal(license: &Document, now: Timestamp, zone: Zone) -> Option<i64> {
     let date = RENEWAL_DATE.get(license).filter(|_| is_ongoing(license))?;
-    Some(zone.day(date) - zone.day(now))
+    Some(zone.day(zone.time_of(date)) - zone.day(now))
 }
 
 /// Days to the renewal that is nearest to today; of two equally near, the one ahead.
@@ -128,7 +129,7 @@ fn without_rate(
     zone: Zone,
 ) -> BTreeSet<String> {
     let lasting =
-        licenses.iter().filter(|license| end_of(license, zone).is_none_or(|end| now < end));
+        licenses.iter().filter(|license| times_of(license, zone)[1].is_none_or(|end| now < end));
     let counting = lasting.filter(|license| FROM_DATE.get(license).is_some());
     let currencies: BTreeSet<String> =
         counting.map(|license| CURRENCY.get(license).unwrap_or_default().into_owned()).collect();
@@ -158,5 +159,5 @@ fn renewed_alone<'l>(
 pub(super) fn awaits_successor(licenses: &[Document], now: Timestamp, zone: Zone) -> bool {
     let successors = Successors::from_licenses(licenses.iter());
     renewed_alone(licenses, &successors, zone)
-        .any(|license| FROM_DATE.get(license).is_some_and(|from| from <= now))
+        .any(|license| times_of(license, zone)[0].is_some_and(|from| from <= now))
 }

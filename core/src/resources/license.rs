@@ -11,8 +11,8 @@ use super::{
     license_invoicing::{fill_invoice_cycle, fill_invoice_cycle_interval},
     license_issues::{self, fill_issues},
     license_period::{
-        MAX_MONTHS, end_by_length, end_of, fill_length, fill_renewal_date, fill_to_date,
-        fill_to_date_derived, fill_to_date_included, is_end, is_fixed,
+        MAX_MONTHS, end_by_length, fill_length, fill_renewal_date, fill_to_date,
+        fill_to_date_derived, fill_to_date_included, is_end, is_fixed, times_of,
     },
     license_price::{
         a_twelfth, fill_arr, fill_mrr, fill_renewal_arr, fill_renewal_mrr, fill_value, twelve_times,
@@ -366,7 +366,7 @@ fn check_bulk_license(item: &Document) -> Vec<ValidationError> {
 fn read_renewal_days(license: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
     let Some(date) = RENEWAL_DATE.get(license) else { return Ok(Some(Json::null())) };
     let zone = settings::time_zone_at_read(ctx)?;
-    Ok(Some(Json::integer(zone.day(date) - zone.day(ctx.now))))
+    Ok(Some(Json::integer(zone.day(zone.time_of(date)) - zone.day(ctx.now))))
 }
 
 /// Stored issues, and those that depend on other records.
@@ -375,13 +375,14 @@ fn read_issues(license: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, Lo
 }
 
 fn read_overdue(license: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
-    let past = RENEWAL_DATE.get(license).is_some_and(|date| date < ctx.now);
+    let zone = settings::time_zone_at_read(ctx)?;
+    let past = RENEWAL_DATE.get(license).is_some_and(|date| zone.time_of(date) < ctx.now);
     Ok(Some(Json::bool(past && is_ongoing(license))))
 }
 
 /// The state of a license at `now`, for the status of its company (R29).
 pub(super) fn state_of(license: &Document, now: Timestamp, zone: Zone) -> LicenseState {
-    let Some(from) = FROM_DATE.get(license) else {
+    let [Some(from), end] = times_of(license, zone) else {
         return LicenseState::Undated;
     };
     let term = LicenseTerm {
@@ -389,13 +390,13 @@ pub(super) fn state_of(license: &Document, now: Timestamp, zone: Zone) -> Licens
         is_renewed: is_renewed(license),
         is_fixed: is_fixed(license),
         has_begun: from <= now,
-        has_ended: end_of(license, zone).is_some_and(|end| end <= now),
+        has_ended: end.is_some_and(|end| end <= now),
     };
     term.state()
 }
 
 /// Whether the license counts at `now`: begun, and not ended.
 pub(super) fn is_active(license: &Document, now: Timestamp, zone: Zone) -> bool {
-    FROM_DATE.get(license).is_some_and(|from| from <= now)
-        && end_of(license, zone).is_none_or(|end| now < end)
+    let [from, end] = times_of(license, zone);
+    from.is_some_and(|from| from <= now) && end.is_none_or(|end| now < end)
 }

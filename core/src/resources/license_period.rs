@@ -41,6 +41,11 @@ pub(super) fn end_of(license: &impl Members, zone: Zone) -> Option<Timestamp> {
     end_between(FROM_DATE.get(license), to_date(license), zone)
 }
 
+/// The points in time at which the license begins and ends in a zone.
+pub(super) fn times_of(license: &impl Members, zone: Zone) -> [Option<Timestamp>; 2] {
+    zone.times_of([FROM_DATE.get(license), end_of(license, zone)])
+}
+
 /// The time at which a license with these dates ends, as [`end_of`] returns it.
 pub(crate) fn end_between(
     from: Option<Timestamp>,

@@ -11,7 +11,7 @@ use super::{
         RENEWAL_STATUS, RENEWAL_UNIT, SENT_OF_LOSS, TO_DATE, VALUE,
     },
     license_issues::{begins_of_successors, first_of, lines_of, product_of, root_of},
-    license_period::{end_of, is_fixed, length_of},
+    license_period::{end_of, is_fixed, length_of, times_of},
     license_terms::{LOST, ONGOING, RENEWED, is_lost, is_renewed},
 };
 use crate::value::{
@@ -246,9 +246,10 @@ pub fn awaits_auto_renewal(license: &impl Members) -> bool {
 /// Whether a license that renews automatically is due: ongoing, and its last day of notice, or its end, is past.
 pub fn is_due(license: &impl Members, at: Timestamp, zone: Zone) -> bool {
     let renews = awaits_auto_renewal(license) && is_fixed(license);
-    let Some(end) = end_of(license, zone).filter(|_| renews) else {
+    let [_, Some(end)] = times_of(license, zone) else { return false };
+    if !renews {
         return false;
-    };
+    }
     end <= at || last_day_of_notice(license, Day::at(end, zone)) < Some(Day::at(at, zone))
 }
 
@@ -373,6 +374,11 @@ mod tests {
         let berlin = r#"{"fromDate":"2025-12-31T23:00:00Z","toDate":"2026-12-31T23:00:00Z","noticePeriod":1,"noticeUnit":"month"}"#;
         check_due("Europe/Berlin", berlin, "2026-12-01T22:59:59.999Z", false);
         check_due("Europe/Berlin", berlin, "2026-12-01T23:00:00Z", true);
+        // A date without a time is that day in every zone.
+        check_due("America/New_York", month, "2026-12-02T04:59:59.999Z", false);
+        check_due("America/New_York", month, "2026-12-02T05:00:00Z", true);
+        check_due("America/New_York", "{}", "2027-01-01T04:59:59.999Z", false);
+        check_due("America/New_York", "{}", "2027-01-01T05:00:00Z", true);
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod company;
 mod company_renewal;
 mod company_revenue;
 pub(crate) mod company_status;
+mod currencies;
 pub mod end_user;
 mod engagement_fields;
 pub mod license;
@@ -257,6 +258,7 @@ mod tests {
             (&license::LICENSE, license_issues::HANDLES),
             (&license::LICENSE, license_from_product::HANDLES),
             (&license::LICENSE, license_terms::HANDLES),
+            (&settings::SETTINGS, currencies::HANDLES),
             (&ticket::TICKET, ticket_derived::HANDLES),
         ] {
             for (name, kind) in handles {

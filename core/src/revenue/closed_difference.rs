@@ -53,7 +53,7 @@ pub struct MonthDifference {
     pub changed_license_count: usize,
     /// Whether rates that convert the month were changed since.
     pub rates_changed: bool,
-    /// Whether the tenant's time zone was changed since, in which licenses end.
+    /// Whether the tenant's time zone was changed since, in whose days licenses begin and end.
     pub time_zone_changed: bool,
 }
 

@@ -17,7 +17,7 @@ use super::{
     money_units,
     report_scope::index,
 };
-use crate::value::{ObjectId, Timestamp, Zone, time::DAY_MS};
+use crate::value::{ObjectId, Timestamp, Zone};
 
 /// End of a license without an end.
 pub(super) const NEVER: i64 = i64::MAX;
@@ -28,9 +28,7 @@ const MAX_CURRENCIES: usize = 200;
 ///
 /// A new ledger sorts the licenses; every report is then a pass over them. Cache it as long as no license changes.
 ///
-/// A date without a time is stored as its midnight UTC (R8), and means that day wherever it is: a license from
-/// `2026-12-01` begins with December in each zone. So a date at midnight UTC is the beginning of that day in the zone of
-/// the ledger, and any other one is a point in time.
+/// Licenses begin and end with days of the zone of the ledger ([`Zone::time_of`]).
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     /// Zone in which licenses begin and end with days.
@@ -56,8 +54,8 @@ pub(super) struct License {
     pub(super) auto_renews: bool,
     pub(super) status: RenewalStatus,
     pub(super) notice: Option<(u32, Unit)>,
-    /// Beginning and end in UTC.
-    dates: [i64; 2],
+    /// Dates of the beginning and the end.
+    dates: [Option<Timestamp>; 2],
     pub(super) from: i64,
     pub(super) end: i64,
     pub(super) mrr: i128,
@@ -76,10 +74,13 @@ struct Terms {
 }
 
 impl License {
-    /// Lets the license begin and end with days of a zone, unless it would end before it begins.
+    /// Lets the license begin and end with days of a zone.
     fn place(&mut self, zone: Zone) {
-        let [from, end] = self.dates.map(|date| day_in(zone, date));
-        [self.from, self.end] = if from < end { [from, end] } else { self.dates };
+        [self.from, self.end] = self.times_in(zone);
+    }
+
+    fn times_in(&self, zone: Zone) -> [i64; 2] {
+        zone.times_of(self.dates).map(|time| time.map_or(NEVER, Timestamp::as_ms))
     }
 
     /// Place among the licenses of its company.
@@ -142,15 +143,6 @@ impl License {
     pub(super) fn end_time(&self) -> Option<Timestamp> {
         (self.end != NEVER).then(|| Timestamp::from_ms_clamped(self.end))
     }
-}
-
-/// Beginning of the day in a zone, if a date is a day: a midnight in UTC.
-fn day_in(zone: Zone, date: i64) -> i64 {
-    if zone == Zone::UTC || date == NEVER || date % DAY_MS != 0 {
-        return date;
-    }
-    let day = Day::at(Timestamp::from_ms_clamped(date), Zone::UTC);
-    day.begin(zone).map_or(date, Timestamp::as_ms)
 }
 
 /// A company and its licenses.
@@ -406,8 +398,11 @@ impl Ledger {
         let today = Day::at(now, zone);
         let mut first = today.begin(zone).unwrap_or(now).as_ms();
         let mut next = today.after().begin(zone).map_or(NEVER, Timestamp::as_ms);
-        let ledger = self.on_days_of(zone);
-        for time in ledger.licenses.iter().flat_map(|license| [license.from, license.end]) {
+        let times = |license: &License| match zone == self.zone {
+            true => [license.from, license.end],
+            false => license.times_in(zone),
+        };
+        for time in self.licenses.iter().flat_map(times) {
             if time <= now.as_ms() {
                 first = first.max(time);
             } else {
@@ -445,7 +440,7 @@ impl Ledger {
             auto_renews: facts.auto_renews,
             status: facts.status,
             notice: facts.notice,
-            dates: [from, end],
+            dates: [facts.from, facts.end],
             from,
             end,
             mrr,

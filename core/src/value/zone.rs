@@ -74,6 +74,30 @@ impl Zone {
         self.clock(time).and_utc().timestamp_millis().div_euclid(DAY_MS)
     }
 
+    /// The point in time of a date of a record. A date without a time is stored as its midnight UTC (R8), and means that
+    /// day wherever it is: it is the beginning of the day in this zone. Any other date is a point in time.
+    ///
+    /// ```
+    /// use svctrack_core::value::{Timestamp, Zone};
+    /// let at = |text| Timestamp::parse(text).unwrap();
+    /// let new_york = Zone::parse("America/New_York").unwrap();
+    /// assert_eq!(new_york.time_of(at("2026-12-01")), at("2026-12-01T05:00:00Z"));
+    /// assert_eq!(new_york.time_of(at("2026-12-01T03:00:00Z")), at("2026-12-01T03:00:00Z"));
+    /// ```
+    pub fn time_of(self, date: Timestamp) -> Timestamp {
+        if self == Self::UTC || date.as_ms() % DAY_MS != 0 {
+            return date;
+        }
+        self.at(Self::UTC.clock(date)).unwrap_or(date)
+    }
+
+    /// The points in time of the dates of a period, unless it would end before it begins.
+    pub fn times_of(self, dates: [Option<Timestamp>; 2]) -> [Option<Timestamp>; 2] {
+        let times @ [from, end] = dates.map(|date| date.map(|date| self.time_of(date)));
+        let is_turned = from.zip(end).is_some_and(|(from, end)| end <= from);
+        if is_turned { dates } else { times }
+    }
+
     /// Distance of clocks from the nearest midnight, in milliseconds.
     pub fn from_midnight_ms(self, time: Timestamp) -> i64 {
         let since = (self.clock(time).time() - NaiveTime::MIN).num_milliseconds();

@@ -126,6 +126,11 @@ pub fn after(from: i64, months: Fraction, zone: Tz) -> Option<i64> {
 }
 
 /// Day of the calendar, counted from 1970-01-01.
+/// The time of a date: of a midnight in UTC, the midnight of that day in the zone.
+pub fn time_of(zone: Tz, date: i64) -> i64 {
+    if date % DAY == 0 { at(zone, date) } else { date }
+}
+
 pub fn day(zone: Tz, time: i64) -> i64 {
     clock(zone, time).div_euclid(DAY)
 }

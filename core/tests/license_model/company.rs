@@ -36,13 +36,14 @@ pub fn read(license: &Known, all: &[Known], rates: Option<&Rates>, world: World<
     let renewal = time(&read, "renewalDate");
     let days = renewal.map(|date| days_to(date, world));
     read.insert("renewalDaysFromNow", days.unwrap_or(Value::Null));
-    let overdue = renewal.is_some_and(|date| date < world.now);
+    let overdue = renewal.is_some_and(|date| calendar::time_of(world.zone, date) < world.now);
     let overdue = overdue && says(&read, "renewalStatus", "ongoing");
     read.insert("isOverdue", Value::Is(overdue));
     read
 }
 
 fn days_to(date: i64, world: World<'_>) -> Value {
+    let date = calendar::time_of(world.zone, date);
     let days = calendar::day(world.zone, date) - calendar::day(world.zone, world.now);
     Value::Number(Fraction::whole(days.into()))
 }
@@ -111,7 +112,7 @@ pub fn figures(all: &[Known], rates: Option<&Rates>, world: World<'_>) -> Values
     );
     let renewed = all.iter().filter(|known| says(&known.1.shown, "renewalStatus", "renewed"));
     let dates = renewed.filter_map(|known| time(&known.1.shown, "renewalDate"));
-    let last = dates.filter(|date| *date <= world.now).max();
+    let last = dates.filter(|date| calendar::time_of(world.zone, *date) <= world.now).max();
     found.insert("lastRenewal", last.map_or(Value::Null, Value::Time));
     nearest(all, rates, world, &mut found);
     let large = [("mrr", "amount_too_large mrr"), ("arr", "amount_too_large arr")];
@@ -128,6 +129,7 @@ fn nearest(all: &[Known], rates: Option<&Rates>, world: World<'_>, found: &mut V
     let day_of = |known: &Known| {
         let date = time(&known.1.shown, "renewalDate")?;
         let ongoing = says(&known.1.shown, "renewalStatus", "ongoing");
+        let date = calendar::time_of(world.zone, date);
         ongoing.then(|| calendar::day(world.zone, date) - today)
     };
     let mut days: Vec<i64> = all.iter().filter_map(day_of).collect();
@@ -143,8 +145,8 @@ fn nearest(all: &[Known], rates: Option<&Rates>, world: World<'_>, found: &mut V
 }
 
 fn is_active(license: &License, world: World<'_>) -> bool {
-    time(&license.shown, "fromDate").is_some_and(|from| from <= world.now)
-        && license.end(world.zone).is_none_or(|end| world.now < end)
+    let (from, end) = license.times(world.zone);
+    from.is_some_and(|from| from <= world.now) && end.is_none_or(|end| world.now < end)
 }
 
 fn total(
@@ -175,9 +177,9 @@ fn too_large() -> Value {
 
 fn status(all: &[Known], world: World<'_>) -> &'static str {
     let dated = || all.iter().filter(|known| time(&known.1.shown, "fromDate").is_some());
-    let begun =
-        |known: &Known| time(&known.1.shown, "fromDate").is_some_and(|from| from <= world.now);
-    let ended = |known: &Known| known.1.end(world.zone).is_some_and(|end| end <= world.now);
+    let times = |known: &Known| known.1.times(world.zone);
+    let begun = |known: &Known| times(known).0.is_some_and(|from| from <= world.now);
+    let ended = |known: &Known| times(known).1.is_some_and(|end| end <= world.now);
     let fixed = |known: &Known| {
         let never = time(&known.1.shown, "toDate").is_some_and(|end| end >= calendar::YEAR_9999);
         known.1.shown.get("fixedPeriod") == Some(&Value::Is(true)) && !never
@@ -214,7 +216,7 @@ fn issues(
     world: World<'_>,
 ) -> String {
     let lasting = all.iter().filter(|known| {
-        let ended = known.1.end(world.zone).is_some_and(|end| end <= world.now);
+        let ended = known.1.times(world.zone).1.is_some_and(|end| end <= world.now);
         time(&known.1.shown, "fromDate").is_some() && !ended
     });
     let currencies: BTreeSet<String> =

@@ -435,6 +435,19 @@ impl License {
     }
 
     /// End of the license.
+    /// The times at which the license begins and ends: a date at midnight UTC is that day in the zone.
+    pub fn times(&self, zone: Tz) -> (Option<i64>, Option<i64>) {
+        let dates = (time(&self.shown, "fromDate"), self.end(zone));
+        let times = (
+            dates.0.map(|date| calendar::time_of(zone, date)),
+            dates.1.map(|date| calendar::time_of(zone, date)),
+        );
+        match times {
+            (Some(from), Some(end)) if end <= from => dates,
+            _ => times,
+        }
+    }
+
     pub fn end(&self, zone: Tz) -> Option<i64> {
         let end = time(&self.shown, "toDate").filter(|end| *end < YEAR_9999)?;
         let from = time(&self.shown, "fromDate");

@@ -167,7 +167,7 @@ const OBJECTS: &[Object] = &[
         ("changedLicenses", "[id]", "Licenses of the month and of these companies that were changed, created or deleted since, at most 100."),
         ("changedLicenseCount", "count", "Their number."),
         ("ratesChanged", "flag", "Whether exchange rates of the month were changed since, so that it is converted differently."),
-        ("timeZoneChanged", "flag", "Whether the time zone of the tenant was changed since, in which licenses end."),
+        ("timeZoneChanged", "flag", "Whether the time zone of the tenant was changed since, in whose days licenses begin and end."),
     ]], &[]),
     ("RetentionRow", "Retention of a period. A ratio with the denominator 0 is null.", &[PERIOD, &[
         ("base", "money", "MRR at the start."), ("kept", "money", "MRR retained, without expansion: the numerator of GRR."),

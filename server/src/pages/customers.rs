@@ -15,6 +15,7 @@ use svctrack_web::pages::{
 use super::{
     by_ids::{by_ids, text},
     currencies::{CURRENCY, CurrencyName, currency_choice, missing_into},
+    excluded_licenses::{ExcludedLicenses, excluded},
     paging::paging,
     respond::shown,
     saved_views::ViewedList,
@@ -39,6 +40,7 @@ pub(super) struct Customers {
     base: Option<String>,
     #[serde(rename = "missingRates")]
     missing: Vec<CurrencyName>,
+    excluded: Vec<ExcludedLicenses>,
 }
 
 impl Customers {
@@ -167,10 +169,12 @@ pub(super) async fn ranked(
     };
     let paging = paging((offset, SHOWN), (found.rows.len(), Some(found.total as u64)), page_at);
     let missing = std::mem::take(&mut found.missing);
+    let excluded = excluded(&found.excluded);
     let mut lines = found.lines();
     add_owners(visit, &mut lines).await?;
     Ok(CustomersView {
         missing_rates: missing_into(visit, &currency.value, missing),
+        excluded,
         lines,
         is_filtered: of_report != [(STATUS, CUSTOMER)],
         paging,

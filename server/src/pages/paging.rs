@@ -24,12 +24,18 @@ pub(super) fn paging(
     page_at: impl Fn(usize) -> String,
 ) -> Paging {
     let end = offset.saturating_add(shown);
+    // Past the end, the last page.
+    let last = total.and_then(|total| usize::try_from(total.saturating_sub(1)).ok()).unwrap_or(0);
+    let previous = match shown {
+        0 => last - last % size.max(1),
+        _ => offset.saturating_sub(size),
+    };
     let has_next = shown > 0 && total.map_or(shown == size, |total| (end as u64) < total);
     Paging {
         first: offset.saturating_add(1),
         shown,
         total,
-        previous: (offset > 0).then(|| page_at(offset.saturating_sub(size))),
+        previous: (offset > 0).then(|| page_at(previous)),
         next: has_next.then(|| page_at(end)),
     }
 }

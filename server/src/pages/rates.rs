@@ -104,7 +104,10 @@ fn setting(base: &str, lines: &[RateLine]) -> Result<String, Vec<Problem>> {
         let number = number.filter(|it| it.as_ref().as_number().is_some());
         let rate = number.unwrap_or_else(|| Json::string(rate));
         if by_currency.entry(currency).or_default().insert(from, rate).is_some() {
-            problem(format!("Two rates of {currency} have the same day."));
+            problem(match from.is_empty() {
+                true => format!("Two rates of {currency} have no day."),
+                false => format!("Two rates of {currency} have the same day, {from}."),
+            });
         }
     }
     let mut rates = Document::default();

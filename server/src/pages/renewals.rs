@@ -17,7 +17,7 @@ use svctrack_core::{
 };
 use svctrack_web::pages::{
     Decision, DecisionView, RecordView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView,
-    address, decision_page, money, renewals_page,
+    address, decision_page, money, page_after, renewals_page,
 };
 
 use super::{
@@ -151,7 +151,7 @@ pub(super) async fn renewals(mut visit: Visit, request: Request) -> Result<Respo
     view.owner = asked.owner;
     (view.from, view.to) = asked.days.unwrap_or_default();
     view.may_renew = may_renew(&visit);
-    view.may_lose = visit.api.may("licenses:update");
+    view.may_lose = may_lose(&visit);
     visit.shell.notice = decided(&visit, &pairs).await;
     Ok(shown(renewals_page(&visit.shell, &view), &view.problems))
 }
@@ -166,7 +166,12 @@ async fn decided(visit: &Visit, pairs: &[(String, String)]) -> Option<String> {
 }
 
 fn may_renew(visit: &Visit) -> bool {
-    visit.api.may("licenses:create") && visit.api.may("licenses:update")
+    visit.api.may("licenses:create") && may_lose(visit)
+}
+
+/// Whether the token may mark licenses as lost, on a page that shows them.
+fn may_lose(visit: &Visit) -> bool {
+    visit.api.may("licenses:read") && visit.api.may("licenses:update")
 }
 
 /// Leaves the licenses of a group that the page shows: all groups have their first ones, and a group alone has pages.
@@ -297,7 +302,7 @@ pub(super) fn extend(visit: &Visit, id: &str, view: &mut RecordView) {
     let renews = view.record.get(RENEWAL_DATE.name).is_some_and(Value::is_string);
     let offers = [
         (renews && may_renew(visit), "Renew", Decision::Renew),
-        (visit.api.may("licenses:update"), "Mark as lost", Decision::Lose),
+        (may_lose(visit), "Mark as lost", Decision::Lose),
     ];
     let offered = offers.into_iter().filter(|(is_offered, ..)| is_undecided && *is_offered);
     view.actions.extend(offered.map(|(_, label, decision)| {
@@ -326,7 +331,8 @@ async fn decide(visit: Visit, mut request: Request, decision: Decision) -> Resul
     match call(&visit, &view, (&headers, &body.document), is_preview).await? {
         Ok(license) if !is_preview => {
             let done = [("done", decision.path()), ("license", text(&license, "_id"))];
-            Ok(see(&address("/app/renewals", &[], &done)))
+            let after = page_after(&visit.shell, text(&view.license, "_id"));
+            Ok(see(&address(&after, &[], &done)))
         }
         Ok(shown) => {
             let is_changed = !is_asked;

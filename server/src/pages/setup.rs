@@ -68,6 +68,7 @@ pub(super) async fn setup(visit: Visit, request: Request) -> Result<Response, Er
         is_pinned,
         language: language.unwrap_or_default(),
         lacks_company,
+        may_create_company: visit.api.may("companies:create"),
         arrival: arrival(&visit, &since).await?,
         since,
     };

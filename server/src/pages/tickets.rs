@@ -51,6 +51,7 @@ pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Err
         search: search.clone(),
         status: status.clone(),
         open: open.clone(),
+        may_import: visit.api.may("tickets:create") || visit.api.may("tickets:update"),
         ..TicketsView::default()
     };
     match visit.api.ask(&address("/tickets", &[], &query), JSON).await.map_err(Error::into_issues) {

@@ -5,9 +5,10 @@ use serde::Deserialize;
 use svctrack_core::value::counted;
 
 use super::{
+    excluded::{ExcludedTotal, excluded_note},
     format::{day, label_of, money, percent},
     page,
-    parts::{ColumnHead, Paging, Problem, badge, empty, paging, problems, table},
+    parts::{ColumnHead, Paging, Problem, badge, empty, paging, past_end, problems, table},
     renewals::distance,
     report::{Choice, MissingRates, choice_field, no_rates},
     saved_views::{SavedViews, saved_views},
@@ -89,6 +90,8 @@ pub struct CustomersView {
     /// Choice of the currency of the amounts.
     pub currency: Choice,
     pub missing_rates: Option<MissingRates>,
+    /// Licenses that the amounts leave out.
+    pub excluded: Option<ExcludedTotal>,
     pub csv: String,
     /// Whether a filter leaves out customers.
     pub is_filtered: bool,
@@ -126,7 +129,9 @@ pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
         @if let Some(missing) = &view.missing_rates {
             (no_rates(missing))
         } @else if view.lines.is_empty() {
-            @if view.is_filtered {
+            @if let Some(last) = view.paging.last_page() {
+                (past_end(last))
+            } @else if view.is_filtered {
                 (empty("No matching customers.", maud! { a href="/app/customers" { "Show all customers" } }))
             } @else {
                 (no_customers(shell))
@@ -135,6 +140,7 @@ pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
             (customer_table(shell, &view.lines, &view.currency.value))
             (paging(&view.paging))
         }
+        @if let Some(excluded) = &view.excluded { (excluded_note(shell, excluded)) }
     };
     page(layout(shell, "Customers", main))
 }

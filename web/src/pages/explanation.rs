@@ -8,7 +8,7 @@ use svctrack_core::value::counted;
 use super::{
     format::{cents, decimals_of, fixed, formula_text, grouped, label_of},
     page,
-    parts::{ColumnHead, Paging, Problem, badge, empty, paging, problems, table},
+    parts::{ColumnHead, Paging, Problem, badge, empty, paging, past_end, problems, table},
     shell::{Shell, layout, title_bar},
 };
 use crate::page::Page;
@@ -161,7 +161,9 @@ pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
             @match &view.breakdown {
                 Breakdown::Companies { currency, amount: sum, companies } => {
                     (figure(view, &format!("{currency} {}", cents(*sum)), companies.len() > 1))
-                    @if companies.is_empty() {
+                    @if let Some(last) = view.paging.last_page() {
+                        (past_end(last))
+                    } @else if companies.is_empty() {
                         (empty("No companies contribute to this figure.", "It is zero in this period."))
                     } @else {
                         (company_table(shell, currency, companies))
@@ -169,7 +171,9 @@ pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
                 }
                 Breakdown::Users { total, users } => {
                     (figure(view, &counted(grouped(&total.to_string()), "user"), true))
-                    @if users.is_empty() {
+                    @if let Some(last) = view.paging.last_page() {
+                        (past_end(last))
+                    } @else if users.is_empty() {
                         (empty("This figure counts no users.", "It is zero in this period."))
                     } @else {
                         @if let Some(listed) = view.paging.total.filter(|it| *it < *total as u64) {

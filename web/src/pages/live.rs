@@ -48,10 +48,7 @@ pub fn live_page(shell: &Shell, view: &LiveView) -> Page {
             }
             (activity_table(shell, "Activities, the newest first", ActivityColumns::All, &view.lines))
             @if view.lines.is_empty() {
-                div #live-empty { (empty("Nothing has arrived.", maud! {
-                    "Put the " a href="/app/setup" { "snippet" } " into your web app, or "
-                    a href="/app/live" { "show all" } "."
-                })) }
+                div #live-empty { (nothing(view)) }
             }
         }
         div.paging {
@@ -60,6 +57,20 @@ pub fn live_page(shell: &Shell, view: &LiveView) -> Page {
         @if view.stream.is_some() { script type="module" src="/live.js" {} }
     };
     page(layout(shell, "Live", main))
+}
+
+/// Text where there are no activities.
+fn nothing(view: &LiveView) -> impl Renderable {
+    let is_filtered = view.filters.iter().any(|(_, value)| !value.is_empty());
+    maud! {
+        @if is_filtered {
+            (empty("No matching activities.", maud! { a href="/app/live" { "Show all activities" } }))
+        } @else {
+            (empty("Nothing has arrived.", maud! {
+                "Put the " a href="/app/setup" { "snippet" } " into your web app."
+            }))
+        }
+    }
 }
 
 fn choices(view: &LiveView) -> impl Renderable {

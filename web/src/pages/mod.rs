@@ -28,6 +28,7 @@ mod record_form;
 mod record_sections;
 mod records;
 mod references;
+mod renewal_decision;
 mod renewals;
 mod report;
 mod samples;
@@ -79,10 +80,8 @@ pub use self::{
     record_sections::RecordSection,
     records::{RecordsView, is_offered, records_page},
     references::{References, choice_of, ids_of, listed_target, target_of},
-    renewals::{
-        Decision, DecisionView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView,
-        decision_page, renewals_page,
-    },
+    renewal_decision::{Decision, DecisionView, decision_page, page_after},
+    renewals::{RenewalGroup, RenewalKind, RenewalLine, RenewalsView, renewals_page},
     report::{
         Choice, MissingRates, ReportCell, ReportTable, ReportView, parameter_label, report_page,
     },

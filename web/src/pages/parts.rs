@@ -24,6 +24,21 @@ pub struct Paging {
     pub next: Option<String>,
 }
 
+impl Paging {
+    /// Address of the last page, where this one is past the end.
+    pub(super) fn last_page(&self) -> Option<&str> {
+        self.previous.as_deref().filter(|_| self.shown == 0)
+    }
+}
+
+/// Text of a page past the end of a list.
+pub(super) fn past_end(last_page: &str) -> impl Renderable {
+    empty(
+        "This page is past the end of the list.",
+        maud! { a href=(last_page) { "Show the last page" } },
+    )
+}
+
 /// Text where there is nothing to show.
 pub(super) fn empty<'a>(title: &'a str, what_to_do: impl Renderable + 'a) -> impl Renderable + 'a {
     maud! {

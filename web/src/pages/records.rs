@@ -12,7 +12,7 @@ use super::{
     format::label_of,
     list_filters::{self, ListFilter},
     page,
-    parts::{Paging, Problem, empty, paging, problems, scroll},
+    parts::{Paging, Problem, empty, paging, past_end, problems, scroll},
     record::{named, text},
     record_cells::{RecordCells, has_issues, is_number},
     references::References,
@@ -104,7 +104,9 @@ pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
         (list_filters::chips(view))
         (columns(view))
         (problems(&view.problems))
-        @if view.records.is_empty() {
+        @if let Some(last) = view.paging.last_page() {
+            (past_end(last))
+        } @else if view.records.is_empty() {
             (empty("No records.", maud! {
                 @if view.filters.is_empty() && view.search.is_empty() {
                     "Create one, import a file, or use the " a href="/docs/api" { "API" } "."

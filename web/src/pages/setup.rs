@@ -75,6 +75,8 @@ pub struct SetupView {
     pub values: SampleValues,
     /// Whether the tenant is seen to have no company with an `externalId`, to which new users could belong.
     pub lacks_company: bool,
+    /// Whether the token may create a company.
+    pub may_create_company: bool,
     /// Events that have arrived; none where the token may not read activities.
     pub arrival: Option<SetupStatus>,
     /// Time from which issues are shown; a call that checks again repeats it.
@@ -205,7 +207,12 @@ fn snippet(view: &SetupView) -> impl Renderable {
             (copied("calls", &example))
             @if view.lacks_company {
                 p.hint {
-                    "A new user needs a company. " a href="/app/records/companies/new" { "Create one" }
+                    "A new user needs a company. "
+                    @if view.may_create_company {
+                        a href="/app/records/companies/new" { "Create one" }
+                    } @else {
+                        "Create one"
+                    }
                     " with the " code { "externalId" } " that you send."
                 }
             }

@@ -176,6 +176,11 @@ impl Shell {
         !self.unreadable.contains(&resource)
     }
 
+    /// Whether the menu has a page.
+    pub fn has(&self, path: &str) -> bool {
+        self.sections.iter().any(|section| section.path == path)
+    }
+
     /// A name of a record; a link to its page where the token may open it.
     pub(super) fn record_link<'a>(
         &'a self,

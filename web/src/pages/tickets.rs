@@ -8,7 +8,7 @@ use super::{
     address::address,
     format::{day, instant},
     page,
-    parts::{ColumnHead, Paging, Problem, badge, empty, paging, problems, table},
+    parts::{ColumnHead, Paging, Problem, badge, empty, paging, past_end, problems, table},
     record::text,
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
@@ -35,6 +35,8 @@ pub struct TicketsView {
     /// Whether open or closed tickets are listed.
     pub open: String,
     pub problems: Vec<Problem>,
+    /// Whether the token may import tickets.
+    pub may_import: bool,
 }
 
 /// A ticket for its page.
@@ -54,7 +56,9 @@ pub fn tickets_page(shell: &Shell, view: &TicketsView) -> Page {
         (title_bar("Tickets", maud! { a.button href="/app/records/tickets" { "All properties" } }))
         (choices(view))
         (problems(&view.problems))
-        @if view.tickets.is_empty() {
+        @if let Some(last) = view.paging.last_page() {
+            (past_end(last))
+        } @else if view.tickets.is_empty() {
             (nothing(view))
         } @else {
             (tickets(shell, view))
@@ -106,8 +110,9 @@ fn nothing(view: &TicketsView) -> impl Renderable {
             @if is_chosen || view.open != "all" {
                 a href="/app/tickets?open=all" { "Show all" }
             } @else {
-                "Send them with the " a href="/docs/api" { "API" } ", or "
-                a href="/app/import/tickets" { "import a file" } "."
+                "Send them with the " a href="/docs/api" { "API" }
+                @if view.may_import { ", or " a href="/app/import/tickets" { "import a file" } }
+                "."
             }
         }))
     }

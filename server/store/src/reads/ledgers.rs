@@ -241,7 +241,7 @@ impl CachedLedger {
                     };
                     TenantLedger::new(zone, rates, ledger, read_to)
                 } else {
-                    // Licenses end at midnights of the zone.
+                    // Licenses begin and end at midnights of the zone.
                     TenantLedger::read(reader, read_to)?
                 }
             };

@@ -507,13 +507,6 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         if let Some((field, start)) = beginning_of(self.query, |field| field.indexed) {
             return self.in_range(field, start, &format!("{start}{LAST_CHAR}"));
         }
-        // An index in lower case has other texts than the records.
-        let is_indexed = |field: &FieldDef| field.indexed && !field.folded;
-        let mut filters = self.query.filters.iter();
-        if let Some(part) = filters.find(|part| part.is_on_part() && is_indexed(part.field)) {
-            let meets = |text: &str| part.is_met_by(text);
-            return self.view.holders_where(self.def, part.field.name, MAX_IN_RANGE, meets);
-        }
         if let Some(times) = self.times_of(LAST_ACTIVE) {
             let of = (self.view.tenant, self.def.code);
             let ids = self.tables.engagement.active_between(of, &times, MAX_FOUND)?;
@@ -522,6 +515,21 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         let updated = self.times_of(UPDATED_AT).map(|times| *times.start());
         match self.query.updated_since.max(updated) {
             Some(since) => self.changed_since(since),
+            None => self.with_part(),
+        }
+    }
+
+    /// Records with a part of a text that a filter asks for, where an index has the texts as the records do; none where
+    /// they are too many.
+    fn with_part(&self) -> Result<Option<BTreeSet<ObjectId>>, StoreError> {
+        // An index in lower case has others.
+        let is_indexed = |field: &FieldDef| field.indexed && !field.folded;
+        let mut filters = self.query.filters.iter();
+        match filters.find(|filter| filter.is_on_part() && is_indexed(filter.field)) {
+            Some(part) => {
+                let meets = |text: &str| part.is_met_by(text);
+                self.view.holders_where(self.def, part.field.name, MAX_IN_RANGE, meets)
+            }
             None => Ok(None),
         }
     }

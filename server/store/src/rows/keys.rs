@@ -86,6 +86,12 @@ pub(crate) fn entry_in<'k>(index: &[u8], key: &'k [u8]) -> Option<(&'k [u8], Obj
     Some((front.strip_suffix(&[0])?, ObjectId::from_bytes(*id)))
 }
 
+/// The beginning of the rows after a value in an index that begins so.
+pub(crate) fn after_value(index: &[u8], value: &[u8]) -> Vec<u8> {
+    // No text has a byte below this one.
+    [index, value, &[1]].concat()
+}
+
 /// User and company in the key of a row of `index` that names the company of a user.
 pub(crate) fn user_of_company(key: &[u8]) -> Option<(ObjectId, ObjectId)> {
     let (front, user) = key.split_last_chunk::<ID_BYTES>()?;

@@ -30,6 +30,10 @@ use crate::{
     },
 };
 
+/// Number of records with one text that are passed over in an index before the next text is looked up, which takes as
+/// long as some of them.
+const MAX_PASSED: usize = 16;
+
 pub(crate) trait Source {
     type Table: Rows;
     /// The table of the records themselves.
@@ -191,24 +195,33 @@ impl<S: Source> TenantView<'_, S> {
         meets: impl Fn(&str) -> bool,
     ) -> Result<Option<BTreeSet<ObjectId>>, StoreError> {
         let (first, last) = keys::index_range(self.tenant, def.code, row);
-        let (mut holders, mut text, mut is_met) = (BTreeSet::new(), Vec::new(), meets(""));
-        for entry in self.source.index().range(first.as_slice()..=last.as_slice())? {
-            let (key, _) = entry?;
-            let (found, id) = keys::entry_in(&first, key.value())
-                .ok_or_else(|| StoreError::corrupted("malformed key"))?;
-            // Records with the same text follow each other.
-            if found != text {
-                text = found.to_vec();
-                is_met = str::from_utf8(found).is_ok_and(&meets);
-            }
-            if is_met {
-                holders.insert(id);
-                if holders.len() > limit {
-                    return Ok(None);
+        let (mut holders, mut from) = (BTreeSet::new(), first.clone());
+        // Records with the same text follow each other.
+        let (mut text, mut is_met, mut passed) = (Vec::new(), meets(""), 0);
+        'texts: loop {
+            for entry in self.source.index().range(from.as_slice()..=last.as_slice())? {
+                let (key, _) = entry?;
+                let (found, id) = keys::entry_in(&first, key.value())
+                    .ok_or_else(|| StoreError::corrupted("malformed key"))?;
+                if found != text {
+                    (text, passed) = (found.to_vec(), 0);
+                    is_met = str::from_utf8(found).is_ok_and(&meets);
+                }
+                if is_met {
+                    holders.insert(id);
+                    if holders.len() > limit {
+                        return Ok(None);
+                    }
+                    continue;
+                }
+                passed += 1;
+                if passed == MAX_PASSED {
+                    from = keys::after_value(&first, &text);
+                    continue 'texts;
                 }
             }
+            return Ok(Some(holders));
         }
-        Ok(Some(holders))
     }
 
     fn all_holders(

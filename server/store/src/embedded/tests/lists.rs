@@ -311,4 +311,11 @@ async fn a_part_of_a_text_is_found_in_an_index_as_in_records() {
         assert_eq!(found, expected, "{operator} {part}");
         assert_eq!(expected.len(), count, "{operator} {part}");
     }
+    // An index of texts is not read where another one has less.
+    let updated = world.clock.now().to_string();
+    world.pass(DAY_MS);
+    add_licenses_of(&world, 0..3, |_| r#""Add-on""#.to_owned()).await;
+    let filters =
+        [("product[contains]".to_owned(), "add"), ("updatedAt[gt]".to_owned(), updated.as_str())];
+    assert_eq!(listed(&world, &LICENSE, "product", &filters).await.len(), 3);
 }
