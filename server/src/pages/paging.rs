@@ -54,6 +54,10 @@ mod tests {
         check(0, 50, Some(51), None, Some("50"));
         check(50, 1, Some(51), Some("0"), None);
         check(20, 50, None, Some("0"), Some("70"));
-        check(usize::MAX, 0, Some(51), Some("18446744073709551565"), None);
+        // Past the end: to the last page.
+        check(usize::MAX, 0, Some(51), Some("50"), None);
+        check(500, 0, Some(50), Some("0"), None);
+        check(500, 0, None, Some("0"), None);
+        check(0, 0, Some(0), None, None);
     }
 }
