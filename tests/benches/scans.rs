@@ -33,7 +33,7 @@ const RANGE_MS: f64 = 60.0;
 const LATE: usize = 100;
 
 /// In paths, `{since}` is when the last licenses were stored.
-const CASES: [(&str, &str, f64); 15] = [
+const CASES: [(&str, &str, f64); 16] = [
     ("sort by `value`", "/licenses?sort=value&limit=100", SORT_MS),
     ("sort by `-custom.x`", "/licenses?sort=-custom.x&limit=100", SORT_MS),
     (
@@ -61,6 +61,7 @@ const CASES: [(&str, &str, f64); 15] = [
     ("range of `value`", "/licenses?value[gte]=100&value[lt]=200&limit=100", RANGE_MS),
     ("range of `custom.x`", "/licenses?custom.x[gte]=100&custom.x[lt]=200&limit=100", RANGE_MS),
     ("`externalId` with a prefix", "/licenses?externalId[prefix]=l9999&limit=100", RANGE_MS),
+    ("a part of `product`, found in none", "/licenses?product[contains]=zebra", INDEXED_MS),
     ("total of a range of `value`", "/licenses?value[lt]=50000&limit=1&count=true", RANGE_MS),
 ];
 

@@ -424,6 +424,10 @@ async fn usage_has_a_page_of_each_part_and_the_first_page_shows_who_was_active()
     let home = reader.get("/").await;
     let active = home.text().matches("in 7 days, 0 in the 7 before").count();
     assert_eq!(active, 2, "{}", home.text());
+    // The figure leads to those whom it counts.
+    let explained = |link: &&str| link.contains("explain=weekly");
+    let link = attribute(home.text(), "href").find(explained).unwrap().replace("&amp;", "&");
+    assert!(page(&reader, &link).await.contains(">ada</a>"), "{link}");
     for (part, expect) in
         [("figures", "Users active"), ("cohorts", "-W"), ("actions", "Opened &lt;b&gt;report")]
     {
@@ -440,11 +444,16 @@ async fn a_page_that_does_not_exist_is_a_page_for_browsers() {
     let missing = reader.get("/app/nothing").await;
     assert_eq!(missing.status, StatusCode::NOT_FOUND);
     assert!(missing.text().contains("This page does not exist."), "{}", missing.text());
+    let has_menu = |page: &str| page.contains("aria-label=\"Sections\"");
+    assert!(has_menu(missing.text()), "{}", missing.text());
     let get = async |path: &str, accept: &str| {
         let accept = [("accept", accept)];
         server.anonymous.send(Method::GET, path, &accept, String::new()).await.unwrap()
     };
     let browser = "text/html,application/xhtml+xml,*/*;q=0.8";
+    let unsigned = get("/app/nothing", browser).await;
+    assert_eq!(unsigned.status, StatusCode::NOT_FOUND);
+    assert!(!has_menu(unsigned.text()), "{}", unsigned.text());
     let docs = get("/docs/nothing", browser).await;
     assert_eq!(docs.status, StatusCode::NOT_FOUND);
     let is_page = docs.text().contains("This page does not exist.");

@@ -248,7 +248,7 @@ async fn the_figures_of_the_first_page_are_those_behind_them() {
     let reader = sign_in(&server.anonymous, &token(&server)).await;
     let home = page(&reader, "/").await;
     let figures: Vec<String> = attribute(&home, "class=\"figure\" href")
-        .filter(|link| link.contains("/explain?"))
+        .filter(|link| link.contains("/mrr/explain?"))
         .map(|link| link.replace("&amp;", "&"))
         .collect();
     assert_eq!(figures.len(), 1, "{home}");

@@ -113,6 +113,13 @@ async fn licenses_that_are_excluded_from_mrr_are_named() {
     assert!(home.contains(says), "{home}");
     let renewals = page(&reader, "/app/renewals").await;
     assert!(renewals.contains(says), "{renewals}");
+    // The company and the report say so as well, and which license it is.
+    let company = page(&reader, "/app/records/companies/extid-acme").await;
+    assert!(company.contains(says), "{company}");
+    assert_eq!(company.matches("excluded: without a currency").count(), 1, "{company}");
+    let report = page(&reader, "/app/reports/mrr").await;
+    let of_report = ">1 license</a>, 1 without a currency.";
+    assert!(report.contains(of_report) && !report.contains("No total"), "{report}");
     let of_nobody = page(&reader, "/app/renewals?owner=Nobody").await;
     assert!(of_nobody.contains("No licenses match."), "{of_nobody}");
     let id = server.client.get("/licenses/extid-one").await.json()["_id"].clone();
@@ -123,6 +130,10 @@ async fn licenses_that_are_excluded_from_mrr_are_named() {
     assert!(home.contains(">2 licenses</a> are excluded"), "{home}");
     let list = attribute(&home, "href").find(|link| link.contains("_id=")).unwrap();
     assert!(page(&reader, list).await.contains("1 to 2 of 2"));
+    year(&server, "three", 30, json!({"_currency": "CHF"})).await;
+    let report = page(&reader, "/app/reports/mrr").await;
+    let missing = "No total: there is no exchange rate for CHF. <a href=\"/app/settings/rates\">";
+    assert!(report.contains(missing), "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,16 +160,18 @@ async fn a_license_that_ends_without_a_fixed_period_or_has_one_and_no_end_is_nam
 #[tokio::test(flavor = "multi_thread")]
 async fn a_company_shows_from_what_its_amount_at_stake_follows() {
     let server = server().await;
-    year(&server, "past", -10, json!({"mrr": 700})).await;
+    year(&server, "past", -10, json!({"mrr": 701.5})).await;
     let ticket = json!({"sourceId": "t1", "email": "a@acme.example", "companyId": "extid-acme", "isOpen": true,
         "title": "Slow", "severity": "high", "date": day(-1)});
     post(&server.client, "/tickets", ticket).await;
     let reader = sign_in(&server.anonymous, &token(&server)).await;
     let html = page(&reader, "/app/records/companies/extid-acme").await;
+    let home = page(&reader, "/").await;
+    assert!(home.contains("<strong>1</strong><span class=\"muted\">0 with MRR now; "), "{home}");
     // No usage is known: the 5 points of every customer, and 3 of the ticket.
     for text in [
-        "<strong>EUR 56</strong> = MRR 700 × nearness of the renewal 1 × 8 points / 100",
-        "This MRR includes EUR 700 of overdue licenses",
+        "<strong>EUR 56.12</strong> = MRR 701.5 × nearness of the renewal 1 × 8 points / 100",
+        "This MRR includes EUR 701.5 of overdue licenses",
         "Open tickets</th><td class=\"num\">3</td>",
         "Days without activity</th><td class=\"num\">0</td>",
         "All points</th><td class=\"num\"><strong>8</strong></td>",

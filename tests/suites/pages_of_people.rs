@@ -129,12 +129,15 @@ async fn the_search_finds_each_kind_of_record_and_pages() {
         ("suite", "Suite"),
         ("stops", "It stops"),
         ("T-1042", "It stops"),
+        ("t-1042", "It stops"),
         ("%23T-1042", "It stops"),
         ("initech.ex", "Initech"),
         ("ada%40INI.example", "Initech"),
         ("https%3A%2F%2Fwww.initech.example%2Fjobs", "Initech"),
         (company, "Initech"),
         ("forec", "/app/reports/forecast"),
+        ("exchange", "/app/settings/rates"),
+        ("import+lic", "/app/import/licenses"),
     ] {
         let html = page(&reader, &format!("/app/search?q={query}")).await;
         let results = html.split("id=\"results\"").nth(1).unwrap();

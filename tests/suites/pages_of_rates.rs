@@ -59,13 +59,24 @@ async fn rates_are_lines_of_a_form() {
         ("EUR", vec![["", "", "1"]], "The rate 1 has no currency."),
         ("EUR", vec![["USD", "", "1"], ["USD", "2025-01-01", "2"]], "needs a day."),
         ("EUR", vec![["USD", "", "1"], ["USD", "", "2"]], "Two rates of USD have no day."),
-        ("", vec![["USD", "", "1"]], "must have a base such as EUR"),
+        ("", vec![["USD", "", "1"]], "The rates need a base currency"),
     ] {
         let html = send(&reader, base, &lines).await.unwrap_err();
         assert!(html.contains("class=\"problems\"") && html.contains(said), "{said}: {html}");
         assert_eq!(values(&html, "rate")[0], lines[0][2], "what was sent stays");
     }
     assert_eq!(stored(&server).await, left);
+    // What is wrong is named at once, and each problem leads to its field.
+    let wrong =
+        [["GBP", "", "1.17"], ["USD", "", "0,92"], ["CHF", "2025-01-01", "x"], ["", "", "1"]];
+    let html = send(&reader, "", &wrong).await.unwrap_err();
+    let is_wrong = |input: &&str| input.contains("aria-invalid=\"true\"");
+    let inputs = html.split("<input").filter(is_wrong);
+    let ids: Vec<_> = inputs.flat_map(|input| attribute(input, " id").next()).collect();
+    assert_eq!(ids, ["f-base", "f-rate-1", "f-rate-2", "f-currency-3"], "{html}");
+    for id in ids {
+        assert!(html.contains(&format!("<a href=\"#{id}\">")), "{id}: {html}");
+    }
     // Rates that another user has changed since are not overwritten.
     let pairs =
         [("base", "EUR"), ("shown", "{}"), ("currency", "USD"), ("from", ""), ("rate", "1")];

@@ -77,13 +77,14 @@ async function search() {
   if (!results) return show([], "The search is not available: load the page again.");
   const groups = [...results.querySelectorAll("section")].map(group);
   show(groups, groups.length ? "" : "Nothing found.");
-  const count = list.querySelectorAll("[role=option]").length;
-  if (count) status.textContent = count + " found";
+  const count = results.querySelectorAll("li").length;
+  const more = results.querySelector("a.all") ? "The first " : "";
+  if (count) status.textContent = more + count + " found";
 }
 
 function group(section) {
   const label = section.querySelector("h2").textContent;
-  const items = [...section.querySelectorAll("li")].map((item) => {
+  const items = [...section.querySelectorAll("li, p:has(> a.all)")].map((item) => {
     const link = item.querySelector("a");
     const note = element("span", { class: "muted" }, item.querySelector("span")?.textContent ?? "");
     const option = { role: "option", href: link.getAttribute("href"), tabindex: "-1", "aria-selected": "false" };

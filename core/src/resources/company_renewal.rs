@@ -129,7 +129,7 @@ fn without_rate(
     zone: Zone,
 ) -> BTreeSet<String> {
     let lasting =
-        licenses.iter().filter(|license| times_of(license, zone)[1].is_none_or(|end| now < end));
+        licenses.iter().filter(|license| times_of(license, zone).end.is_none_or(|end| now < end));
     let counting = lasting.filter(|license| FROM_DATE.get(license).is_some());
     let currencies: BTreeSet<String> =
         counting.map(|license| CURRENCY.get(license).unwrap_or_default().into_owned()).collect();
@@ -159,5 +159,5 @@ fn renewed_alone<'l>(
 pub(super) fn awaits_successor(licenses: &[Document], now: Timestamp, zone: Zone) -> bool {
     let successors = Successors::from_licenses(licenses.iter());
     renewed_alone(licenses, &successors, zone)
-        .any(|license| times_of(license, zone)[0].is_some_and(|from| from <= now))
+        .any(|license| times_of(license, zone).from.is_some_and(|from| from <= now))
 }

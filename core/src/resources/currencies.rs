@@ -135,6 +135,24 @@ impl Rate {
     }
 }
 
+/// What is wrong with a rate of a currency that is valid from a day on, or always; none for a rate that can be set.
+pub fn wrong_rate(
+    currency: &str,
+    from: Option<&str>,
+    rate: JsonRef<'_>,
+) -> Option<ValidationError> {
+    let quoted_currency = quoted(currency);
+    let message = match from {
+        Some(day) => wrong_rate_of_day(&quoted_currency, day, rate)?,
+        None if is_rate_number(rate) => return None,
+        None => {
+            let found = quoted(rate.text());
+            format!("the rate of {quoted_currency} must be {RATE_RANGE}; found {found}")
+        }
+    };
+    Some(ValidationError::of_member(CURRENCIES.name, "invalid_value", message))
+}
+
 /// What is wrong with the setting.
 pub(super) fn check(currencies: &Document, issues: &mut Vec<ValidationError>) {
     let mut reject = |message: String| {
@@ -193,6 +211,11 @@ fn wrong_rates(currency: &str, rate: JsonRef<'_>) -> Vec<String> {
     }
 }
 
+/// Whether a value is a possible rate.
+fn is_rate_number(rate: JsonRef<'_>) -> bool {
+    rate.as_number().is_some_and(|rate| is_rate(rate.as_decimal()))
+}
+
 fn wrong_rate_of_day(currency: &str, day: &str, rate: JsonRef<'_>) -> Option<String> {
     let found = quoted(rate.text());
     if Day::parse(day).is_none() {
@@ -201,8 +224,7 @@ fn wrong_rate_of_day(currency: &str, day: &str, rate: JsonRef<'_>) -> Option<Str
             "the rates of {currency} must be by days such as `2026-01-31`; found {found}"
         ));
     }
-    let is_one = rate.as_number().is_some_and(|rate| is_rate(rate.as_decimal()));
-    (!is_one).then(|| {
+    (!is_rate_number(rate)).then(|| {
         format!("the rate of {currency} from {day} on must be {RATE_RANGE}; found {found}")
     })
 }

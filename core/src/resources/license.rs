@@ -11,7 +11,7 @@ use super::{
     license_invoicing::{fill_invoice_cycle, fill_invoice_cycle_interval},
     license_issues::{self, fill_issues},
     license_period::{
-        MAX_MONTHS, end_by_length, fill_length, fill_renewal_date, fill_to_date,
+        LicenseTimes, MAX_MONTHS, end_by_length, fill_length, fill_renewal_date, fill_to_date,
         fill_to_date_derived, fill_to_date_included, is_end, is_fixed, times_of,
     },
     license_price::{
@@ -382,7 +382,7 @@ fn read_overdue(license: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, L
 
 /// The state of a license at `now`, for the status of its company (R29).
 pub(super) fn state_of(license: &Document, now: Timestamp, zone: Zone) -> LicenseState {
-    let [Some(from), end] = times_of(license, zone) else {
+    let LicenseTimes { from: Some(from), end } = times_of(license, zone) else {
         return LicenseState::Undated;
     };
     let term = LicenseTerm {
@@ -397,6 +397,6 @@ pub(super) fn state_of(license: &Document, now: Timestamp, zone: Zone) -> Licens
 
 /// Whether the license counts at `now`: begun, and not ended.
 pub(super) fn is_active(license: &Document, now: Timestamp, zone: Zone) -> bool {
-    let [from, end] = times_of(license, zone);
+    let LicenseTimes { from, end } = times_of(license, zone);
     from.is_some_and(|from| from <= now) && end.is_none_or(|end| now < end)
 }

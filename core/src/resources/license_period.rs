@@ -41,9 +41,17 @@ pub(super) fn end_of(license: &impl Members, zone: Zone) -> Option<Timestamp> {
     end_between(FROM_DATE.get(license), to_date(license), zone)
 }
 
-/// The points in time at which the license begins and ends in a zone.
-pub(super) fn times_of(license: &impl Members, zone: Zone) -> [Option<Timestamp>; 2] {
-    zone.times_of([FROM_DATE.get(license), end_of(license, zone)])
+/// The points in time at which a license begins and ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LicenseTimes {
+    pub(super) from: Option<Timestamp>,
+    pub(super) end: Option<Timestamp>,
+}
+
+/// The times of a license in a zone.
+pub(super) fn times_of(license: &impl Members, zone: Zone) -> LicenseTimes {
+    let [from, end] = zone.times_of([FROM_DATE.get(license), end_of(license, zone)]);
+    LicenseTimes { from, end }
 }
 
 /// The time at which a license with these dates ends, as [`end_of`] returns it.

@@ -245,11 +245,10 @@ pub fn awaits_auto_renewal(license: &impl Members) -> bool {
 
 /// Whether a license that renews automatically is due: ongoing, and its last day of notice, or its end, is past.
 pub fn is_due(license: &impl Members, at: Timestamp, zone: Zone) -> bool {
-    let renews = awaits_auto_renewal(license) && is_fixed(license);
-    let [_, Some(end)] = times_of(license, zone) else { return false };
-    if !renews {
+    if !awaits_auto_renewal(license) || !is_fixed(license) {
         return false;
     }
+    let Some(end) = times_of(license, zone).end else { return false };
     end <= at || last_day_of_notice(license, Day::at(end, zone)) < Some(Day::at(at, zone))
 }
 

@@ -4,7 +4,7 @@ use std::{num::NonZeroU32, rc::Rc};
 
 use super::currencies;
 #[doc(inline)]
-pub use super::currencies::{BaseCurrency, Currencies};
+pub use super::currencies::{BaseCurrency, Currencies, wrong_rate};
 use crate::{
     fields,
     schema::{CompletionContext, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef},

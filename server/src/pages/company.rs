@@ -1,16 +1,24 @@
 //! The page of a company: MRR and MRR at stake, a timeline of its licenses, and its usage.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::settings::BaseCurrency,
     value::{Zone, counted},
 };
 use svctrack_web::pages::{
-    ActivityColumns, Figure, LicenseLine, RecordSection, RecordView, Timeline, address, money,
+    ActivityColumns, Figure, LicenseLine, RecordSection, RecordView, Timeline, address, distance,
+    money,
 };
 
 use super::{
-    activity, by_ids::text, customers::Customers, person::engagement, reports::picture_of_company,
+    activity,
+    by_ids::text,
+    customers::Customers,
+    excluded_licenses::{excluded, reasons_by_license},
+    person::engagement,
+    reports::picture_of_company,
     visit::Visit,
 };
 use crate::error::Error;
@@ -29,13 +37,16 @@ pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Re
     let figures = figures(&view.record, &view.base, visit.shell.zone);
     view.extra.push(RecordSection::Figures(figures));
     let may_report = visit.api.may("reports:read");
+    let mut reasons = HashMap::new();
     if may_report {
         let path = address("/reports/customers", &[], &[("companyId", id), ("limit", "1")]);
         let found: Customers = visit.api.get(&path).await?;
+        view.extra.extend(excluded(&found.excluded).map(RecordSection::Excluded));
+        reasons = reasons_by_license(&found.excluded);
         view.extra.push(RecordSection::Stake(found.lines().into_iter().next().map(Box::new)));
     }
     if visit.api.may("licenses:read") {
-        view.extra.push(RecordSection::Timeline(timeline(visit, id).await?));
+        view.extra.push(RecordSection::Timeline(timeline(visit, id, &reasons).await?));
     }
     if may_report && view.record.get("customerFrom").is_some_and(Value::is_string) {
         view.extra.push(RecordSection::Picture {
@@ -69,9 +80,9 @@ fn figures(record: &Map<String, Value>, base: &BaseCurrency, zone: Zone) -> Vec<
         .flatten()
         .filter_map(|(currency, amount)| Some(money(amount.as_f64()?, currency)))
         .collect();
-    let renewal = match number("renewalDaysFromNow") {
-        Some(days) if days < 0.0 => format!("overdue by {}", counted(-days, "day")),
-        Some(days) => format!("in {}", counted(days, "day")),
+    let renewal = match record.get("renewalDaysFromNow").and_then(Value::as_i64) {
+        Some(days) if days < 0 => format!("overdue by {}", counted(-days, "day")),
+        Some(days) => distance(days),
         None => "none".to_owned(),
     };
     let at_renewal = number("renewalMrr").map(|mrr| format!("MRR then {}", money(mrr, currency)));
@@ -90,12 +101,20 @@ fn figures(record: &Map<String, Value>, base: &BaseCurrency, zone: Zone) -> Vec<
     figures
 }
 
-async fn timeline(visit: &Visit, id: &str) -> Result<Timeline, Error> {
+/// The licenses of the company along time; `reasons` says why figures leave out some of them.
+async fn timeline(
+    visit: &Visit,
+    id: &str,
+    reasons: &HashMap<String, &'static str>,
+) -> Result<Timeline, Error> {
     let limit = (LICENSES + 1).to_string();
     let query =
         [("companyId", id), ("sort", "-fromDate"), ("select", OF_LICENSE), ("limit", &limit)];
     let mut licenses: Vec<LicenseLine> = visit.api.get(&address("/licenses", &[], &query)).await?;
     let has_more = licenses.len() > LICENSES;
     licenses.truncate(LICENSES);
+    for license in &mut licenses {
+        license.excluded = reasons.get(&license.id).copied();
+    }
     Ok(Timeline { licenses, today: visit.day(0), has_more })
 }

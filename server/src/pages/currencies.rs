@@ -23,7 +23,7 @@ struct Report {
 /// A currency among the others of a report.
 #[derive(Deserialize)]
 pub(super) struct CurrencyName {
-    currency: String,
+    pub(super) currency: String,
 }
 
 /// The report of the day before another, or of today, which has every currency of the licenses.

@@ -40,7 +40,7 @@ pub(super) struct Customers {
     base: Option<String>,
     #[serde(rename = "missingRates")]
     missing: Vec<CurrencyName>,
-    excluded: Vec<ExcludedLicenses>,
+    pub(super) excluded: Vec<ExcludedLicenses>,
 }
 
 impl Customers {

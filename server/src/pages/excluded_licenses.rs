@@ -1,17 +1,24 @@
 //! Licenses that a report leaves out, with the reasons and a link to them.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 use svctrack_web::pages::{ExcludedTotal, address};
 
 /// Maximum number of licenses that a link to a list names: their ids fit in an address.
 const LINKED: usize = 50;
-/// Reasons for which a license counts in no figure.
-const REASONS: [(&str, &str); 5] = [
+/// Reasons for which a license is not among renewals, though it counts in MRR.
+pub(super) const NO_FIXED_PERIOD: &str = "no_fixed_period";
+pub(super) const NO_END: &str = "no_end";
+/// Reasons for which figures leave a license out.
+const REASONS: [(&str, &str); 7] = [
     ("no_dates", "without a start"),
     ("no_money", "without an amount"),
     ("no_currency", "without a currency"),
     ("zero_length", "with an end before its start"),
     ("amount_too_large", "with too large an amount"),
+    (NO_FIXED_PERIOD, "without a fixed period"),
+    (NO_END, "with a fixed period, but without an end"),
 ];
 
 /// Licenses that a report leaves out, for one reason.
@@ -20,6 +27,19 @@ pub(super) struct ExcludedLicenses {
     pub(super) reason: String,
     licenses: Vec<String>,
     total: usize,
+}
+
+impl ExcludedLicenses {
+    /// The reason in words.
+    fn words(&self) -> Option<&'static str> {
+        REASONS.iter().find(|(reason, _)| *reason == self.reason).map(|(_, words)| *words)
+    }
+}
+
+/// The reason of each license that is named, in words.
+pub(super) fn reasons_by_license(of_reasons: &[ExcludedLicenses]) -> HashMap<String, &'static str> {
+    let each = of_reasons.iter().filter_map(|it| Some((it.words()?, &it.licenses)));
+    each.flat_map(|(words, licenses)| licenses.iter().map(move |id| (id.clone(), words))).collect()
 }
 
 /// Licenses that figures leave out; none where they have them all.
@@ -32,10 +52,8 @@ pub(super) fn excluded(of_reasons: &[ExcludedLicenses]) -> Option<ExcludedTotal>
         [only] => address("/app/records/licenses/{}", &[only], &[]),
         _ => address("/app/records/licenses", &[], &[("_id", &ids.join(","))]),
     };
-    let reason = |it: &ExcludedLicenses| {
-        let words = REASONS.iter().find(|(reason, _)| *reason == it.reason);
-        format!("{} {}", it.total, words.map_or(it.reason.as_str(), |(_, words)| words))
-    };
+    let reason =
+        |it: &ExcludedLicenses| format!("{} {}", it.total, it.words().unwrap_or(&it.reason));
     let reasons = of_reasons.iter().map(reason).collect::<Vec<_>>().join(", ");
     Some(ExcludedTotal { licenses, reasons, path })
 }

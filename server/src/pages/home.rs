@@ -4,7 +4,7 @@ use futures_util::try_join;
 use poem::{Request, Response};
 use serde::Deserialize;
 use serde_json::Value;
-use svctrack_core::access::OPERATOR;
+use svctrack_core::{access::OPERATOR, revenue::UsageLine};
 use svctrack_store::StoreError;
 use svctrack_web::pages::{
     Figure, HomeView, RenewalsAhead, SetupStep, address, grouped, home_page, money,
@@ -15,7 +15,7 @@ use super::{
     customers::{CUSTOMER, Customers},
     demo,
     excluded_licenses::{ExcludedLicenses, excluded},
-    explanation,
+    explanation::{self, USAGE},
     issues::PARKED,
     paging::number_of,
     renewals,
@@ -141,14 +141,14 @@ async fn revenue(visit: &Visit) -> Result<(HomeView, Option<Movement>), Error> {
     Ok((view, moved))
 }
 
-/// Number of companies with the status of a customer, which the card leads to. Those that pay nothing now, as their
-/// renewal is overdue, are not among the customers of the MRR report.
+/// Number of companies with the status of a customer, which the card leads to. The customers of the MRR report pay now:
+/// not where a renewal is overdue, but also until the end of what was canceled.
 fn number_of_customers(all: usize, moved: Option<Movement>) -> Figure {
     let note = |moved: Movement| {
-        let unpaid = i64::try_from(all).unwrap_or(i64::MAX).saturating_sub(moved.customers);
-        let moved =
+        let is_other = i64::try_from(all).is_ok_and(|all| all != moved.customers);
+        let moves =
             format!("{} new, {} lost this month", moved.new_customers, moved.churned_customers);
-        if unpaid > 0 { format!("{moved}, {unpaid} without MRR now") } else { moved }
+        if is_other { format!("{} with MRR now; {moves}", moved.customers) } else { moves }
     };
     Figure {
         label: "Customers",
@@ -236,17 +236,21 @@ async fn usage(visit: &Visit) -> Result<Vec<Figure>, Error> {
     let (Some(before), Some(now)) = (usage.rows.first(), usage.rows.last()) else {
         return Ok(Vec::new());
     };
-    let figure = |label, now: &Active, before: &Active| Figure {
+    let figure = |label, now: &Active, before: &Active, path: String| Figure {
         label,
         value: grouped(&now.weekly.unwrap_or_default().to_string()),
         note: format!(
             "in {ACTIVE_DAYS} days, {} in the {ACTIVE_DAYS} before",
             grouped(&before.weekly.unwrap_or_default().to_string())
         ),
-        path: address("/app/reports/usage", &[], &[("interval", "week")]),
+        path,
     };
+    let today = visit.day(0);
+    let explained = [("explain", UsageLine::Weekly.name()), ("period", &today)];
+    let users = explanation::path(USAGE, &[&query[..], &explained].concat());
+    let companies = address("/app/reports/{}", &[USAGE], &query);
     Ok(vec![
-        figure("Active companies", &now.companies, &before.companies),
-        figure("Active users", &now.users, &before.users),
+        figure("Active companies", &now.companies, &before.companies, companies),
+        figure("Active users", &now.users, &before.users, users),
     ])
 }

@@ -87,10 +87,13 @@ pub(super) async fn import(visit: Visit, mut request: Request) -> Result<Respons
     }
 }
 
+/// Whether the token may import records of a resource.
+pub(super) fn may_import(visit: &Visit, def: &'static ResourceDef) -> bool {
+    ["create", "update"].iter().any(|action| records::may(visit, def, action))
+}
+
 fn view_of(visit: &Visit, def: &'static ResourceDef) -> Result<ImportView, Error> {
-    let (may_create, may_update) =
-        (records::may(visit, def, "create"), records::may(visit, def, "update"));
-    if !(may_create || may_update) {
+    if !may_import(visit, def) {
         return Err(Error::Forbidden(format!("{}:create", def.path)));
     }
     let properties = def.fields.iter().filter(|field| field.is_sent() || field.name == "_id");

@@ -186,7 +186,7 @@ impl Pages {
             return (None, future::err(error).boxed());
         }
         let Some((pattern, (methods, metrics))) = self.routes.find(request.uri().path()) else {
-            return (None, future::err(on_page(Error::RouteNotFound, None)).boxed());
+            return (None, no_page(self.app.clone(), self.api.clone(), request).boxed());
         };
         let (app, api) = (self.app.clone(), self.api.clone());
         let handled = match handler(&mut request, pattern, methods) {
@@ -242,6 +242,17 @@ async fn signed_in(
         check_parameters(&request, known).map_err(|error| on_page(error, Some(shell.clone())))?;
     }
     handler(visit, request).await.map_err(|error| on_page(error, Some(shell)))
+}
+
+/// Rejects an address that no page has; a signed-in user keeps the menu.
+async fn no_page(app: Arc<App>, api: Arc<Api>, request: Request) -> Result<Response, Error> {
+    let path = request.uri().path().to_owned();
+    let session = session::of_request(&app, &request).await.ok().flatten();
+    let shell = match session {
+        Some(session) => Visit::new(app, api, session, path).await.ok().map(|visit| visit.shell),
+        None => None,
+    };
+    Err(on_page(Error::RouteNotFound, shell))
 }
 
 /// Rejects an address with a parameter that the page does not have: what it shows would not be what was asked for.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use poem::{Request, Response, http::Method};
 use serde_json::{Map, Value};
 use svctrack_core::{
-    resources::settings::{CURRENCIES, Currencies, SETTINGS},
+    resources::settings::{CURRENCIES, Currencies, SETTINGS, wrong_rate},
     value::{Document, Json},
 };
-use svctrack_web::pages::{Problem, RateLine, RatesView, document_of, rates_page};
+use svctrack_web::pages::{Problem, RateLine, RatesView, document_of, field_of_line, rates_page};
 
 use super::{
     respond::{html, rejected, see},
@@ -18,10 +18,15 @@ use super::{
 };
 use crate::error::Error;
 
+/// Address of the page.
+pub(super) const PAGE: &str = "/app/settings/rates";
 const PATH: &str = "/settings";
 /// Problem of a form that was filled from other rates than those that are stored now.
 const CHANGED: &str =
     "The rates were changed since this page was opened. Open it again to see them.";
+/// Problem of rates without a currency that they convert into.
+const NO_BASE: &str =
+    "The rates need a base currency: the code of the one that they convert into, such as EUR.";
 
 /// The setting as it is stored, as JSON; empty where it is not set.
 fn stored(settings: &Map<String, Value>) -> String {
@@ -79,6 +84,11 @@ fn of_all(message: String) -> Problem {
     Problem { field: String::new(), message }
 }
 
+/// A problem of a field of a line of the form.
+fn of_line(name: &str, at: usize, message: String) -> Problem {
+    Problem { field: field_of_line(name, at), message }
+}
+
 /// The lines of the form that have a rate.
 fn lines_of(pairs: &[(String, String)]) -> Vec<RateLine> {
     let texts = |name: &'static str| {
@@ -93,41 +103,48 @@ fn lines_of(pairs: &[(String, String)]) -> Vec<RateLine> {
 /// The setting for these lines, as JSON; empty without a base currency and rates.
 fn setting(base: &str, lines: &[RateLine]) -> Result<String, Vec<Problem>> {
     let mut problems = Vec::new();
-    let mut problem = |message| problems.push(of_all(message));
-    let mut by_currency: BTreeMap<&str, BTreeMap<&str, Json>> = BTreeMap::new();
-    for RateLine { currency, from, rate } in lines {
-        if currency.is_empty() {
-            problem(format!("The rate {rate} has no currency."));
-        }
-        // What is no number is rejected as the setting it would be.
-        let number = Json::parse(rate.as_bytes()).ok();
-        let number = number.filter(|it| it.as_ref().as_number().is_some());
-        let rate = number.unwrap_or_else(|| Json::string(rate));
-        if by_currency.entry(currency).or_default().insert(from, rate).is_some() {
-            problem(match from.is_empty() {
-                true => format!("Two rates of {currency} have no day."),
-                false => format!("Two rates of {currency} have the same day, {from}."),
-            });
-        }
+    if base.is_empty() && !lines.is_empty() {
+        problems.push(Problem { field: "base".to_owned(), message: NO_BASE.to_owned() });
     }
-    let mut rates = Document::default();
-    for (currency, mut dated) in by_currency {
-        let always = dated.remove("");
-        match always {
-            Some(rate) if dated.is_empty() => rates.set(currency, rate),
-            Some(_) => problem(format!("Each of several rates of {currency} needs a day.")),
-            None => {
-                let mut days = Document::default();
-                dated.into_iter().for_each(|(day, rate)| days.set(day, rate));
-                rates.set(currency, Json::object(&days));
-            }
+    let mut by_currency: BTreeMap<&str, BTreeMap<&str, Json>> = BTreeMap::new();
+    for (at, RateLine { currency, from, rate }) in lines.iter().enumerate() {
+        let rates = by_currency.entry(currency).or_default();
+        let always = rates.contains_key("") || from.is_empty() && !rates.is_empty();
+        let number = Json::parse(rate.as_bytes()).unwrap_or_else(|_| Json::string(rate));
+        let day = Some(from.as_str()).filter(|day| !day.is_empty());
+        if currency.is_empty() {
+            problems.push(of_line("currency", at, format!("The rate {rate} has no currency.")));
+        } else if rates.contains_key(from.as_str()) {
+            problems.push(of_line(
+                "from",
+                at,
+                match day {
+                    None => format!("Two rates of {currency} have no day."),
+                    Some(day) => format!("Two rates of {currency} have the same day, {day}."),
+                },
+            ));
+        } else if always {
+            let message = format!("Each of several rates of {currency} needs a day.");
+            problems.push(of_line("from", at, message));
+        } else if let Some(wrong) = wrong_rate(currency, day, number.as_ref()) {
+            problems.push(of_line("rate", at, wrong.plain_message()));
         }
+        rates.insert(from, number);
     }
     if !problems.is_empty() {
         return Err(problems);
     }
-    if base.is_empty() && lines.is_empty() {
+    if base.is_empty() {
         return Ok(String::new());
+    }
+    let mut rates = Document::default();
+    for (currency, mut dated) in by_currency {
+        let rate = dated.remove("").unwrap_or_else(|| {
+            let mut days = Document::default();
+            dated.into_iter().for_each(|(day, rate)| days.set(day, rate));
+            Json::object(&days)
+        });
+        rates.set(currency, rate);
     }
     let mut currencies = Document::default();
     currencies.set("base", Json::string(base));

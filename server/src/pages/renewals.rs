@@ -17,22 +17,19 @@ use svctrack_core::{
 };
 use svctrack_web::pages::{
     Decision, DecisionView, RecordView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView,
-    address, decision_page, money, page_after, renewals_page,
+    address, decision_page, money, page_after, property_label, renewals_page,
 };
 
 use super::{
     by_ids::text,
-    excluded_licenses::{ExcludedLicenses, excluded},
+    excluded_licenses::{ExcludedLicenses, NO_END, NO_FIXED_PERIOD, excluded},
     paging::paging,
     respond::{html, rejected, see, shown},
-    submitted_form::{body_of, headers_of, is_changed, problems_of, sent},
+    submitted_form::{body_of, headers_of, is_changed, problems_of, problems_of_address, sent},
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
-/// Reason of licenses that end and are not up for renewal.
-const NO_FIXED_PERIOD: &str = "no_fixed_period";
-const NO_END: &str = "no_end";
 /// Days ahead in which a license is due.
 const DUE_DAYS: i64 = 90;
 /// Days back in which a license ended that was renewed or lost of late.
@@ -140,7 +137,8 @@ pub(super) async fn renewals(mut visit: Visit, request: Request) -> Result<Respo
     let mut view = match found(&visit, &asked).await.map_err(Error::into_issues) {
         Ok(view) => view,
         Err(Ok(issues)) => {
-            RenewalsView { problems: problems_of(issues), ..RenewalsView::default() }
+            let problems = problems_of_address(issues, property_label);
+            RenewalsView { problems, ..RenewalsView::default() }
         }
         Err(Err(error)) => return Err(error),
     };

@@ -111,8 +111,8 @@ fn segments(mut choice: Choice) -> Choice {
 
 /// Default days of a report, by whole months.
 pub(super) fn default_days(visit: &Visit, name: &str) -> (String, String) {
-    let now = visit.app.clock.now().to_string();
-    let number = |range| now.get(range).and_then(|text: &str| text.parse().ok()).unwrap_or(0_i32);
+    let today = visit.day(0);
+    let number = |range| today.get(range).and_then(|text: &str| text.parse().ok()).unwrap_or(0_i32);
     let month = number(0..4) * 12 + number(5..7) - 1;
     let first_of =
         |month: i32| format!("{:04}-{:02}-01", month.div_euclid(12), month.rem_euclid(12) + 1);

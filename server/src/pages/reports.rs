@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use poem::{Request, Response};
+use serde::Deserialize;
 use svctrack_web::pages::{
-    ReportCell, ReportTable, ReportView, address, label_of, parameter_label, report_page,
+    FiguresLeftOut, ReportCell, ReportTable, ReportView, address, label_of, parameter_label,
+    report_page,
 };
 
 use super::{
     api::text_of,
-    currencies::{CURRENCY, missing_rates},
+    currencies::{CURRENCY, CurrencyName, missing_rates},
+    excluded_licenses::{ExcludedLicenses, excluded},
     explanation::{Figures, USAGE},
     report_choices::{MRR, choices_of, default_days},
     respond::shown as page_of,
@@ -78,7 +81,11 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
         Ok(response) => {
             let text = text_of(response).await?;
             view.tables = tables(&text, name, &query)?;
-            view.note = note_of(&text);
+            if has_note(&text) {
+                let asked = address(&path, &[], &query);
+                let left_out: LeftOut = visit.api.get(&asked).await?;
+                view.left_out = left_out.shown(&visit);
+            }
             if view.tables.is_empty() {
                 let chosen = |name| query.iter().find(|(known, _)| *known == name);
                 let [currency, to] =
@@ -116,13 +123,28 @@ pub(super) fn picture_of_company(visit: &Visit, id: &str) -> String {
     address("/app/files/reports/mrr", &[], &query)
 }
 
-/// What the figures of a report leave out, which its table in CSV notes in each row.
-fn note_of(text: &str) -> String {
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
-    let header = reader.headers();
-    let at = header.ok().and_then(|header| header.iter().position(|name| name == NOTE));
-    let row = at.zip(reader.records().next().and_then(Result::ok));
-    row.and_then(|(at, row)| row.get(at).map(str::to_owned)).unwrap_or_default()
+/// What the figures of a report leave out, as the API returns it; that of usage leaves out nothing.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LeftOut {
+    missing_rates: Vec<CurrencyName>,
+    excluded: Vec<ExcludedLicenses>,
+}
+
+impl LeftOut {
+    fn shown(self, visit: &Visit) -> FiguresLeftOut {
+        FiguresLeftOut {
+            currencies: self.missing_rates.into_iter().map(|it| it.currency).collect(),
+            may_set_rates: visit.api.may("admin"),
+            licenses: excluded(&self.excluded),
+        }
+    }
+}
+
+/// Whether a table in CSV notes that its figures leave something out: its last column has that in every row.
+fn has_note(text: &str) -> bool {
+    let header = text.lines().next().unwrap_or_default();
+    header.ends_with(NOTE) && !text.trim_end().ends_with(',')
 }
 
 /// Tables of a report, in CSV, in which each figure links to its explanation: one for each currency, the total first.
@@ -271,7 +293,11 @@ mod tests {
         let expect = own(&["period", "end", "new"]);
         assert_eq!(found, [(String::new(), expect, vec![own(&["2026-01", "EUR 7", "5"])])]);
         let noted = "segment,period,new,note\n,2026-01,5,1 license excluded\nGrown,2026-01,3,1 license excluded\n";
-        assert_eq!([note_of(noted), note_of("segment,new\n,5\n")], ["1 license excluded", ""]);
+        for (text, expect) in
+            [(noted, true), ("segment,new\n,5\n", false), ("new,note\r\n5,\r\n", false)]
+        {
+            assert_eq!(has_note(text), expect, "{text}");
+        }
         let found = narrow(noted);
         let rows = vec![own(&["all", "2026-01", "5"]), own(&["Grown", "2026-01", "3"])];
         assert_eq!(found, [(String::new(), own(&["segment", "period", "new"]), rows)]);

@@ -4,7 +4,8 @@ use poem::{Request, Response};
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::{
-        company::COMPANY, end_user::END_USER, license::LICENSE, ticket::TICKET, user::USER,
+        REGISTRY, company::COMPANY, end_user::END_USER, license::LICENSE, ticket::TICKET,
+        user::USER,
     },
     schema::{ResourceDef, filter_text::escaped},
 };
@@ -12,7 +13,7 @@ use svctrack_web::pages::{
     HitGroup, SearchHit, SearchView, address, label_of, search_page, title_of,
 };
 
-use super::{by_ids::text, respond::html, submitted_form::sent, visit::Visit};
+use super::{by_ids::text, import, rates, respond::html, submitted_form::sent, visit::Visit};
 use crate::{error::Error, routes::query_pairs};
 
 /// Maximum number of hits of a resource that are shown.
@@ -22,7 +23,9 @@ const SHOWN: usize = 6;
 const SEARCH: &str = "search";
 
 /// Parameters that find a record by an id, of the service or of the tenant's own systems.
-const IDS: [&str; 3] = ["externalId", "sourceId", "_id"];
+const IDS: [&str; 3] = ["externalId", "sourceId", ID];
+/// Id of the service, which has small letters.
+const ID: &str = "_id";
 /// Parameter that finds a company by the beginning of a domain.
 const DOMAIN: &str = "domains[prefix]";
 
@@ -63,32 +66,43 @@ const SEARCHED: &[SearchedResource] = &[
 pub(super) async fn search(visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
     let query = sent(&pairs, "q").trim().to_owned();
-    let mut view = SearchView { query, groups: Vec::new() };
+    let may_read = |searched: &&SearchedResource| visit.shell.reads(searched.def.path);
+    let readable: Vec<&SearchedResource> = SEARCHED.iter().filter(may_read).collect();
+    let only_pages = readable.is_empty();
+    let mut view = SearchView { query, groups: Vec::new(), only_pages };
     if !view.query.is_empty() {
         view.groups.push(pages(&visit, &view.query));
-        for searched in SEARCHED {
-            if visit.api.may(&format!("{}:read", searched.def.path)) {
-                view.groups.push(records(&visit, searched, &view.query).await?);
-            }
+        for searched in readable {
+            view.groups.push(records(&visit, searched, &view.query).await?);
         }
         view.groups.retain(|group| !group.hits.is_empty());
     }
     Ok(html(search_page(&visit.shell, &view)))
 }
 
-/// Pages whose name has a text in it.
+/// Pages whose name has a text in it: those of the menu, and those that one of them leads to.
 fn pages(visit: &Visit, query: &str) -> HitGroup {
     let query = query.to_lowercase();
+    let page = |label: String, note: &str, path: String| {
+        let is_found = label.to_lowercase().contains(&query);
+        is_found.then(|| SearchHit { label, note: note.to_owned(), path })
+    };
     let sections = visit.shell.sections.iter();
-    let hits = sections
-        .filter(|section| section.label.to_lowercase().contains(&query))
-        .map(|section| SearchHit {
-            label: section.label.clone(),
-            note: section.group.to_owned(),
-            path: section.path.clone(),
-        })
-        .collect();
-    HitGroup { label: "Pages".to_owned(), hits, all: None }
+    let sections = sections
+        .filter_map(|section| page(section.label.clone(), section.group, section.path.clone()));
+    let rates =
+        visit.shell.has("/app/settings").then_some(("Exchange rates", "Settings", rates::PAGE));
+    let rates = rates.and_then(|(label, note, path)| page(label.to_owned(), note, path.to_owned()));
+    let imports = REGISTRY.iter().filter(|def| import::may_import(visit, def));
+    let imports = imports.filter_map(|def| {
+        let label = format!("Import {}", label_of(def.path).to_lowercase());
+        page(label, "", address("/app/import/{}", &[def.path], &[]))
+    });
+    HitGroup {
+        label: "Pages".to_owned(),
+        hits: sections.chain(rates).chain(imports).collect(),
+        all: None,
+    }
 }
 
 /// The records of a resource in which a text is found. Lists are read one after another: each uses all processors that
@@ -128,9 +142,17 @@ fn text_for(by: &str, query: &str) -> String {
     match by {
         SEARCH => query.to_owned(),
         DOMAIN => escaped(domain_of(query)),
-        by if IDS.contains(&by) => escaped(query.trim_start_matches('#')),
+        ID => escaped(&query.to_lowercase()),
+        by if IDS.contains(&by) => in_each_case(query.trim_start_matches('#')),
         _ => escaped(query),
     }
+}
+
+/// List of values for an id: as it is written, and in small and capital letters.
+fn in_each_case(id: &str) -> String {
+    let mut each = vec![escaped(id), escaped(&id.to_lowercase()), escaped(&id.to_uppercase())];
+    each.dedup();
+    each.join(",")
 }
 
 /// The domain in an e-mail address or a URL; any other text as it is.

@@ -16,6 +16,7 @@ const SPELLED: &[(&str, &str)] = &[
     ("integrationissues", "Integration issues"),
     ("timeentry", "Time entry"),
     ("timeentries", "Time entries"),
+    ("toDateIncluded", "Has an end date"),
 ];
 
 /// Properties that refer to another record.

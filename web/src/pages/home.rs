@@ -155,13 +155,14 @@ fn ahead(renewals: &RenewalsAhead) -> impl Renderable {
             h2 #h-renewals { a href="/app/renewals" { "Renewals of the next 90 days" } }
             p {
                 @if renewals.licenses == 0 {
-                    "None."
+                    "None due"
                 } @else {
                     strong { (renewals.licenses) } @if renewals.licenses == 1 { " license" } @else { " licenses" } " with an MRR of " strong { (renewals.mrr) }
                 }
                 @if renewals.overdue > 0 {
                     "; " strong { (renewals.overdue) } " overdue"
                 }
+                "."
             }
         }
     }

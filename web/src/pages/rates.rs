@@ -34,15 +34,34 @@ pub struct RatesView {
     pub problems: Vec<Problem>,
 }
 
+/// Name of a field of a line, counted from 0, by which a problem leads to it.
+pub fn field_of_line(name: &str, line: usize) -> String {
+    format!("{name}-{line}")
+}
+
 /// Form of the base currency and the rates.
 pub fn rates_page(shell: &Shell, view: &RatesView) -> Page {
+    let blank = RateLine::default();
+    let lines = view.rates.iter().chain(iter::repeat_n(&blank, BLANK_LINES));
+    let is_invalid =
+        |field: &str| view.problems.iter().any(|problem| problem.field == field).then_some("true");
     let rows = maud! {
         tbody.stacked {
-            @for line in view.rates.iter().cloned().chain(iter::repeat_n(RateLine::default(), BLANK_LINES)) {
+            @for (at, line) in lines.clone().enumerate() {
+                @let [currency, from, rate] = ["currency", "from", "rate"].map(|name| field_of_line(name, at));
                 tr {
-                    td data-label="Currency" { input name="currency" aria-label="Currency" value=(line.currency) autocomplete="off"; }
-                    td data-label="Valid from" { input type="date" name="from" aria-label="Valid from" value=(line.from); }
-                    td data-label="Rate" { input name="rate" aria-label="Rate" value=(line.rate) inputmode="decimal" autocomplete="off"; }
+                    td data-label="Currency" {
+                        input id={ "f-" (currency) } name="currency" aria-label="Currency" value=(line.currency) autocomplete="off"
+                            aria-invalid=[is_invalid(&currency)];
+                    }
+                    td data-label="Valid from" {
+                        input id={ "f-" (from) } type="date" name="from" aria-label="Valid from" value=(line.from)
+                            aria-invalid=[is_invalid(&from)];
+                    }
+                    td data-label="Rate" {
+                        input id={ "f-" (rate) } name="rate" aria-label="Rate" value=(line.rate) inputmode="decimal" autocomplete="off"
+                            aria-invalid=[is_invalid(&rate)];
+                    }
                 }
             }
         }
@@ -58,7 +77,8 @@ pub fn rates_page(shell: &Shell, view: &RatesView) -> Page {
             (hidden("shown", &view.shown))
             div.field {
                 label for="f-base" { "Base currency" }
-                input #f-base name="base" value=(view.base) aria-describedby="h-base" autocomplete="off";
+                input #f-base name="base" value=(view.base) aria-describedby="h-base" autocomplete="off"
+                    aria-invalid=[is_invalid("base")];
                 p.help id="h-base" { "A code such as EUR, as licenses have it." }
             }
             p.help {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use svctrack_core::{
     resources::settings::BaseCurrency,
     schema::{FieldDef, FieldKind, ResourceDef, form},
-    value::{Document, JsonRef},
+    value::{Day, Document, JsonRef},
 };
 
 use super::{
@@ -151,6 +151,9 @@ pub(super) fn input(view: FormValues<'_>, field: &'static FieldDef) -> impl Rend
     let described =
         if problem.is_some() { format!("h-{name} p-{name}") } else { format!("h-{name}") };
     let required = field.required.then_some("");
+    // A point in time stays as it is stored.
+    let is_day =
+        field.kind == FieldKind::Date && (value.is_empty() || Day::parse(&value).is_some());
     let currency = currency_of(field, view.record, &NO_BASE).to_owned();
     maud! {
         div.field {
@@ -172,6 +175,9 @@ pub(super) fn input(view: FormValues<'_>, field: &'static FieldDef) -> impl Rend
                 textarea id={ "f-" (name) } name=(name) rows="4" aria-invalid=[invalid] aria-describedby=(described) {
                     "\n" (value)
                 }
+            } @else if is_day {
+                input id={ "f-" (name) } type="date" name=(name) value=(value) required=[required] aria-invalid=[invalid]
+                    aria-describedby=(described);
             } @else {
                 input id={ "f-" (name) } name=(name) value=(value) required=[required] aria-invalid=[invalid]
                     aria-describedby=(described) inputmode=[mode(field)] list=[chosen.map(list_id)]
@@ -180,7 +186,7 @@ pub(super) fn input(view: FormValues<'_>, field: &'static FieldDef) -> impl Rend
             p.help id={ "h-" (name) } {
                 (prose(field.doc)) @if let Some(unit) = field.unit { " In " (unit) "." }
                 @if !currency.is_empty() { " In " (currency) "." }
-                @if chosen.is_some() { " Type a name, and choose a suggestion." } @else { (form_of(field)) }
+                @if chosen.is_some() { " Type a name, and choose a suggestion." } @else if !is_day { (form_of(field)) }
             }
             @if let Some(problem) = problem { p.bad id={ "p-" (name) } { (problem.message) } }
         }

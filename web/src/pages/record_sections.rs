@@ -7,7 +7,8 @@ use super::{
     activity::{ActivityColumns, ActivityLine, DayCount, activity_table, day_bars},
     audit::{AuditLine, audit_table},
     customers::{CustomerLine, MrrAtStake},
-    format::{decimals_of, fixed, money, rounded},
+    excluded::{ExcludedTotal, excluded_note},
+    format::{decimals_of, fixed, rounded},
     home::Figure,
     parts::{ColumnHead, chart, table},
     shell::{Shell, csrf},
@@ -21,6 +22,8 @@ pub enum RecordSection {
     Facts(Vec<(&'static str, String)>),
     /// Figures at the top, each with its meaning.
     Figures(Vec<Figure>),
+    /// Licenses that the figures of the company leave out.
+    Excluded(ExcludedTotal),
     /// Amount at stake with a company; none where it pays for nothing.
     Stake(Option<Box<CustomerLine>>),
     /// Licenses of the company along time.
@@ -46,9 +49,11 @@ impl RecordSection {
             Self::Picture { .. } => Some(("mrr", "MRR")),
             Self::Days { .. } => Some(("activity", "Activity")),
             Self::Changes { .. } => Some(("changes", "Changes")),
-            Self::Facts(_) | Self::Figures(_) | Self::Activities { .. } | Self::Erase { .. } => {
-                None
-            }
+            Self::Facts(_)
+            | Self::Figures(_)
+            | Self::Excluded(_)
+            | Self::Activities { .. }
+            | Self::Erase { .. } => None,
         }
     }
 
@@ -80,6 +85,7 @@ fn section<'a>(shell: &'a Shell, extra: &'a RecordSection) -> impl Renderable + 
                 }
             }
             RecordSection::Figures(each) => { (figures(each)) }
+            RecordSection::Excluded(licenses) => { (excluded_note(shell, licenses)) }
             RecordSection::Stake(line) => { (stake(line.as_deref())) }
             RecordSection::Timeline(view) => {
                 section #timeline aria-labelledby="h-timeline" {
@@ -188,11 +194,11 @@ fn stake_formula<'l>(line: &'l CustomerLine, stake: &'l MrrAtStake) -> impl Rend
     let table = table("Points", [ColumnHead::Text("Reason"), ColumnHead::Number("Points")], rows);
     maud! {
         p {
-            strong { (money(stake.amount, &line.base)) } " = MRR " (rounded(stake.mrr, 2))
+            strong { (line.base) " " (rounded(stake.amount, 2)) } " = MRR " (rounded(stake.mrr, 2))
             " × nearness of the renewal " (rounded(stake.nearness, 4)) " × " (rounded(stake.points, 2)) " points / 100"
         }
         @if let Some(overdue) = overdue {
-            p { "This MRR includes " (money(overdue, &line.base)) " of overdue licenses, which the MRR of the company leaves out." }
+            p { "This MRR includes " (line.base) " " (rounded(overdue, 2)) " of overdue licenses, which the MRR of the company leaves out." }
         }
         p { (stake.why()) }
         (&table)

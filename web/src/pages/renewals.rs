@@ -123,11 +123,13 @@ pub fn renewals_page(shell: &Shell, view: &RenewalsView) -> Page {
     let actions = maud! { a.button href="/app/reports/renewals" { "Rates" } };
     let main = maud! {
         (title_bar("Renewals", &actions))
-        p.muted {
-            @if is_now {
-                "Fixed-period licenses that end in the next 90 days, are overdue, or were renewed or lost in the last 90 days."
-            } @else {
-                "Fixed-period licenses that end from " (view.from) " until before " (view.to) "."
+        @if view.problems.is_empty() {
+            p.muted {
+                @if is_now {
+                    "Fixed-period licenses that end in the next 90 days, are overdue, or were renewed or lost in the last 90 days."
+                } @else {
+                    "Fixed-period licenses with a renewal date from " (view.from) " until before " (view.to) "."
+                }
             }
         }
         (period(view))
@@ -169,7 +171,7 @@ fn period(view: &RenewalsView) -> impl Renderable {
         }
         form.choices method="get" {
             div {
-                label for="c-from" { "Ends from" }
+                label for="c-from" { "Renewal from" }
                 input #c-from type="date" name="from" value=(view.from);
             }
             div {
@@ -254,7 +256,7 @@ fn licenses<'v>(
             Some(ColumnHead::Text("Company")),
             Some(ColumnHead::Text("Product")),
             Some(ColumnHead::Number("MRR")),
-            Some(ColumnHead::Number("End")),
+            Some(ColumnHead::Number("Renewal date")),
             is_renewed.then_some(ColumnHead::Number("Renewed MRR")),
             is_undecided.then_some(ColumnHead::Number("Last day of notice")),
             is_undecided.then_some(ColumnHead::Hidden("Decide")),
@@ -284,7 +286,7 @@ fn row<'v>(
             th scope="row" { (shell.record_link("companies", &line.company, name)) }
             td data-label="Product" { (shell.record_link("licenses", &line.license, product)) }
             td.num data-label="MRR" { (money(line.mrr, &line.currency)) }
-            td.num data-label="End" { span { (line.end) br; small.muted { (distance(line.days)) } } }
+            td.num data-label="Renewal date" { span { (line.end) br; small.muted { (distance(line.days)) } } }
             @if line.is_undecided() {
                 td.num data-label="Last day of notice" { @if let Some(notice) = &line.notice {
                         span { (notice) br; small.muted { "renews automatically" } }
@@ -329,7 +331,7 @@ fn buttons<'v>(
 }
 
 /// Text of days from today.
-pub(super) fn distance(days: i64) -> String {
+pub fn distance(days: i64) -> String {
     match days {
         0 => "today".to_owned(),
         1 => "tomorrow".to_owned(),

@@ -1,8 +1,10 @@
 //! Page of a report: its chart, and the table of its figures. It is the same page for every report, made of its CSV.
 
 use hypertext::prelude::*;
+use svctrack_core::value::counted;
 
 use super::{
+    excluded::ExcludedTotal,
     format::{decimals_of, fixed, grouped, label_of, needed_decimals, property_label},
     page,
     parts::{Problem, chart, empty, problems, scroll},
@@ -10,6 +12,9 @@ use super::{
     shell::{Shell, layout, title_bar},
 };
 use crate::page::Page;
+
+/// Maximum number of currencies without a rate that a page names in a sentence.
+const MAX_NAMED: usize = 4;
 
 /// A report for its page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,11 +29,20 @@ pub struct ReportView {
     /// Parameters that can be chosen: name, chosen value, and the values where there are few.
     pub choices: Vec<Choice>,
     pub tables: Vec<ReportTable>,
-    /// What the figures leave out; empty where they have all.
-    pub note: String,
+    pub left_out: FiguresLeftOut,
     /// Why there are no amounts in the chosen currency.
     pub missing_rates: Option<MissingRates>,
     pub problems: Vec<Problem>,
+}
+
+/// What the figures of a report leave out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FiguresLeftOut {
+    /// Currencies that cannot be converted.
+    pub currencies: Vec<String>,
+    /// Whether the user may set rates.
+    pub may_set_rates: bool,
+    pub licenses: Option<ExcludedTotal>,
 }
 
 /// A chosen currency into which others cannot be converted.
@@ -93,7 +107,7 @@ pub fn report_page(shell: &Shell, view: &ReportView) -> Page {
             }
         } @else {
             (chart(&view.picture, &view.title))
-            @if !view.note.is_empty() { p.hint { "Not in these figures: " (view.note) "." } }
+            (left_out(shell, &view.left_out))
             @for table in &view.tables {
                 @if let Some(heading) = &table.heading { h2 { (heading) } }
                 (scroll(table.heading.as_deref().unwrap_or(&view.title), report_table(&view.title, table)))
@@ -101,6 +115,29 @@ pub fn report_page(shell: &Shell, view: &ReportView) -> Page {
         }
     };
     page(layout(shell, &view.title, main))
+}
+
+fn left_out<'v>(shell: &'v Shell, view: &'v FiguresLeftOut) -> impl Renderable + 'v {
+    let named = view.currencies.iter().take(MAX_NAMED).map(String::as_str);
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = view.currencies.len().saturating_sub(MAX_NAMED);
+    maud! {
+        @if !view.currencies.is_empty() {
+            p.hint {
+                "No total: there is no exchange rate for " (named)
+                @if more > 0 { " and " (more) " more" }
+                "."
+                @if view.may_set_rates { " " a href="/app/settings/rates" { "Add exchange rates" } }
+            }
+        }
+        @if let Some(licenses) = &view.licenses {
+            p.hint {
+                "Not in these figures: "
+                (shell.link("licenses", &licenses.path, counted(licenses.licenses, "license")))
+                ", " (licenses.reasons) "."
+            }
+        }
+    }
 }
 
 fn choices(view: &ReportView) -> impl Renderable {

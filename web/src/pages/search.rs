@@ -31,6 +31,8 @@ pub struct HitGroup {
 pub struct SearchView {
     pub query: String,
     pub groups: Vec<HitGroup>,
+    /// Whether the token may read none of the records that are searched.
+    pub only_pages: bool,
 }
 
 /// Page of a search. A script extracts `#results` from it.
@@ -48,7 +50,11 @@ pub fn search_page(shell: &Shell, view: &SearchView) -> Page {
             @for group in &view.groups { (found(group)) }
         }
         @if view.groups.is_empty() && !view.query.is_empty() {
-            (empty("Nothing found.", "Try a part of a name, the beginning of an e-mail or a domain, or a whole id."))
+            @if view.only_pages {
+                (empty("No page found.", "Your token may read no records, so only pages are searched."))
+            } @else {
+                (empty("Nothing found.", "Try a part of a name, the beginning of an e-mail or a domain, or a whole id."))
+            }
         }
     };
     page(layout(shell, "Search", main))

@@ -38,6 +38,9 @@ pub struct LicenseLine {
     pub mrr: Option<f64>,
     pub renewal_status: Option<String>,
     pub is_overdue: Option<bool>,
+    /// Why figures leave the license out, in words; none where it counts.
+    #[serde(skip)]
+    pub excluded: Option<&'static str>,
 }
 
 /// Licenses of a company, and the day of the view.
@@ -173,6 +176,7 @@ fn line_of(license: &LicenseLine, span: TimelineSpan, today: i64) -> impl Render
             span.term {
                 a href=(record_address("licenses", &license.id)) { (name) }
                 (badge(&state))
+                @if let Some(reason) = license.excluded { strong { "excluded: " (reason) } }
                 @if let Some(mrr) = license.mrr { span { (money(mrr, currency)) " per month" } }
                 span.muted {
                     (day(license.from_date.as_deref().unwrap_or("open")))
