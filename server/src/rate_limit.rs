@@ -162,8 +162,9 @@ impl<C: Clock + Clone> Limiters<C> {
 
     /// Limiter of a sender's address, with its key.
     fn of_address(&self, sender: &Sender) -> Option<(&Limiter<C>, Vec<u8>)> {
+        let limiter = self.tracking_of_address.as_ref()?;
         let key = [sender.tenant.id().as_bytes(), sender.address.as_ref()?.as_bytes()].concat();
-        self.tracking_of_address.as_ref().map(|limiter| (limiter, key))
+        Some((limiter, key))
     }
 }
 
