@@ -115,7 +115,9 @@ async fn licenses_that_are_excluded_from_mrr_are_named() {
     assert!(renewals.contains(says), "{renewals}");
     // The company and the report say so as well, and which license it is.
     let company = page(&reader, "/app/records/companies/extid-acme").await;
-    assert!(company.contains(says), "{company}");
+    let of_record = ">1 license</a> is excluded from the reports: 1 without a currency.";
+    assert!(company.contains(of_record), "{company}");
+    assert!(company.contains("100 without a currency, EUR 100</strong>"), "{company}");
     assert_eq!(company.matches("excluded: without a currency").count(), 1, "{company}");
     let report = page(&reader, "/app/reports/mrr").await;
     let of_report = ">1 license</a>, 1 without a currency.";

@@ -312,6 +312,27 @@ mod tests {
     }
 
     #[test]
+    fn a_wrong_rate_of_a_line_is_named_with_its_day() {
+        for (from, rate, says) in [
+            (None, "0.9", None),
+            (None, "1e-10", None),
+            (Some("2024-02-29"), "0.9", None),
+            (None, "0", Some("the rate of USD must be a number")),
+            (None, "{\"2024-02-29\":1}", Some("the rate of USD must be a number")),
+            (Some("2024-02-29"), "\"0,9\"", Some("from 2024-02-29 on must be a number")),
+            (Some("2023-02-29"), "0.9", Some("by days such as")),
+        ] {
+            let wrong = wrong_rate("USD", from, JsonRef::of_stored(rate));
+            let message = wrong.map(|wrong| wrong.plain_message());
+            let is_it = match (&message, says) {
+                (Some(message), Some(says)) => message.contains(says),
+                (message, says) => message.is_none() && says.is_none(),
+            };
+            assert!(is_it, "{from:?} {rate}: {message:?}");
+        }
+    }
+
+    #[test]
     fn a_tenant_has_a_limited_number_of_rates() {
         let issues_of = |rates: &str| {
             let mut issues = Vec::new();

@@ -78,7 +78,7 @@ fn figures(record: &Map<String, Value>, base: &BaseCurrency, zone: Zone) -> Vec<
     let each: Vec<String> = paid
         .into_iter()
         .flatten()
-        .filter_map(|(currency, amount)| Some(money(amount.as_f64()?, currency)))
+        .filter_map(|(currency, amount)| Some(paid_in(amount.as_f64()?, currency)))
         .collect();
     let renewal = match record.get("renewalDaysFromNow").and_then(Value::as_i64) {
         Some(days) if days < 0 => format!("overdue by {}", counted(-days, "day")),
@@ -99,6 +99,14 @@ fn figures(record: &Map<String, Value>, base: &BaseCurrency, zone: Zone) -> Vec<
     ];
     figures.extend(engagement(record, zone));
     figures
+}
+
+/// An amount in a currency, where the licenses name one.
+fn paid_in(amount: f64, currency: &str) -> String {
+    match currency {
+        "" => format!("{} without a currency", money(amount, "")),
+        currency => money(amount, currency),
+    }
 }
 
 /// The licenses of the company along time; `reasons` says why figures leave out some of them.

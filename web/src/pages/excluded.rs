@@ -19,11 +19,27 @@ pub(super) fn excluded_note<'v>(
     shell: &'v Shell,
     excluded: &'v ExcludedTotal,
 ) -> impl Renderable + 'v {
+    excluded_from("MRR and renewals", shell, excluded)
+}
+
+/// Sentence on licenses of a company that count in no report, though its record adds them up.
+pub(super) fn excluded_from_reports<'v>(
+    shell: &'v Shell,
+    excluded: &'v ExcludedTotal,
+) -> impl Renderable + 'v {
+    excluded_from("the reports", shell, excluded)
+}
+
+fn excluded_from<'v>(
+    what: &'v str,
+    shell: &'v Shell,
+    excluded: &'v ExcludedTotal,
+) -> impl Renderable + 'v {
     maud! {
         p.hint {
             (shell.link("licenses", &excluded.path, counted(excluded.licenses, "license")))
             @if excluded.licenses == 1 { " is" } @else { " are" }
-            " excluded from MRR and renewals: " (excluded.reasons) "."
+            " excluded from " (what) ": " (excluded.reasons) "."
         }
     }
 }

@@ -283,12 +283,12 @@ fn rows<'v>(
     let name = named(&company.name, &company.company);
     let count = company.licenses.len();
     maud! {
-        tbody {
+        tbody.stacked {
             tr {
                 th scope="row" { (shell.record_link("companies", &company.company, name)) }
-                td.num { (currency) " " (fixed(company.amount, decimals)) }
+                td.num data-label="Amount" { (currency) " " (fixed(company.amount, decimals)) }
                 @if has_steps {
-                    td.formula { @if company.has_steps() { (formula_text(&company.formula)) } }
+                    td.formula.lines data-label="In numbers" { @if company.has_steps() { (formula_text(&company.formula)) } }
                 }
             }
             tr.below {
@@ -329,10 +329,12 @@ fn licenses<'v>(shell: &'v Shell, licenses: &'v [LicenseShare]) -> impl Renderab
                             @let product = if license.product.is_empty() { "License" } else { &license.product };
                             (shell.record_link("licenses", &license.license, product))
                         }
-                        td.num { (license.currency) " " (fixed(license.mrr, decimals)) }
-                        @if has_begin { td.num { (license.from.as_deref().unwrap_or(dash)) } }
-                        td.num { (license.end.as_deref().unwrap_or(dash)) }
-                        td {
+                        td.num data-label="MRR" { (license.currency) " " (fixed(license.mrr, decimals)) }
+                        @if has_begin {
+                            td.num data-label="From" { (license.from.as_deref().unwrap_or(dash)) }
+                        }
+                        td.num data-label="End" { (license.end.as_deref().unwrap_or(dash)) }
+                        td data-label="How it counts" {
                             @if license.outcome.is_some() { (badge(&license.how())) } @else { (license.how()) }
                         }
                     }

@@ -234,12 +234,12 @@ fn count(count: usize, label: &str) -> impl Renderable {
 
 fn rejected_rows<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Renderable + 'v {
     let rows = maud! {
-        tbody {
+        tbody.stacked {
             @for row in &view.rows {
                 tr {
-                    th.num scope="row" { (row.line) }
-                    td.bad { (row.message) }
-                    td { code { (row.excerpt) } }
+                    th.num scope="row" data-label="Line" { (row.line) }
+                    td.bad.lines data-label="Problem" { (row.message) }
+                    td.lines data-label="Row" { code { (row.excerpt) } }
                 }
             }
         }

@@ -7,7 +7,7 @@ use super::{
     activity::{ActivityColumns, ActivityLine, DayCount, activity_table, day_bars},
     audit::{AuditLine, audit_table},
     customers::{CustomerLine, MrrAtStake},
-    excluded::{ExcludedTotal, excluded_note},
+    excluded::{ExcludedTotal, excluded_from_reports},
     format::{decimals_of, fixed, rounded},
     home::Figure,
     parts::{ColumnHead, chart, table},
@@ -85,7 +85,7 @@ fn section<'a>(shell: &'a Shell, extra: &'a RecordSection) -> impl Renderable + 
                 }
             }
             RecordSection::Figures(each) => { (figures(each)) }
-            RecordSection::Excluded(licenses) => { (excluded_note(shell, licenses)) }
+            RecordSection::Excluded(licenses) => { (excluded_from_reports(shell, licenses)) }
             RecordSection::Stake(line) => { (stake(line.as_deref())) }
             RecordSection::Timeline(view) => {
                 section #timeline aria-labelledby="h-timeline" {
