@@ -20,9 +20,6 @@ const MAX_BULK_ROWS_BESIDE: usize = 125;
 /// How long after a single command further ones are expected.
 const BESIDE_FOR: Duration = Duration::from_secs(2);
 
-/// Maximum number of single commands that a batch takes at once: few enough for its age to be looked at often.
-const MAX_SINGLE_AT_ONCE: usize = 16;
-
 /// How long a batch waits for the next part of a body, which is just being read, when no other command waits for the
 /// batch: without it, bodies of a thousand rows would take two commits each.
 const NEXT_PART_WITHIN: Duration = Duration::from_millis(1);
@@ -122,25 +119,19 @@ pub(crate) struct BulkThrottle {
 }
 
 impl BulkThrottle {
-    /// Adds the next commands to those of a batch: single ones as long as there is room, then bulk. Every batch takes one
-    /// bulk command, so that bulk continues however many single ones there are.
-    pub(crate) fn take_next(
-        &mut self,
-        jobs: &mut Vec<QueuedCommand>,
-        load: &BatchSize,
-        queues: &Queues,
-    ) {
+    /// Next command for a batch: single ones as long as there is room, then bulk. Every batch takes one bulk command,
+    /// so that bulk continues however many single ones there are.
+    pub(crate) fn next(&mut self, load: &BatchSize, queues: &Queues) -> Option<QueuedCommand> {
         if load.has_single {
             self.single_at = Some(Instant::now());
         }
-        let max = MAX_SINGLE_AT_ONCE.min(MAX_ROWS.saturating_sub(load.rows));
-        let max_bytes = MAX_BYTES.saturating_sub(load.bytes);
-        if !load.is_full() && queues.take_single(jobs, max, max_bytes) {
-            return;
+        let single = if load.is_full() { None } else { queues.next_single() };
+        if single.is_some() {
+            return single;
         }
         let alone = load.has_more && !self.is_beside_single();
         let within = if alone && !load.is_full() { NEXT_PART_WITHIN } else { Duration::ZERO };
-        jobs.extend(queues.next_bulk(self.room_for_bulk(load), within));
+        queues.next_bulk(self.room_for_bulk(load), within)
     }
 
     fn is_beside_single(&self) -> bool {
@@ -186,15 +177,13 @@ mod tests {
         // However long the test takes, the batch is not too old.
         let since = Instant::now() + Duration::from_secs(60);
         let mut load = BatchSize { since, ..BatchSize::default() };
-        let (mut jobs, mut at) = (vec![track(first)], 0);
-        while let Some(job) = jobs.get(at) {
-            load.add(job);
-            at += 1;
-            if at == jobs.len() {
-                pace.take_next(&mut jobs, &load, &queues);
-            }
+        let (mut job, mut taken) = (Some(track(first)), Vec::new());
+        while let Some(one) = job {
+            load.add(&one);
+            taken.push(one.command.rows());
+            job = pace.next(&load, &queues);
         }
-        jobs.iter().map(|job| job.command.rows()).collect()
+        taken
     }
 
     #[test]

@@ -125,22 +125,9 @@ impl Queues {
         self.lock().next()
     }
 
-    /// Adds single commands to others, in turn, as long as some wait, at most `max`, and until they have `max_bytes`; returns
-    /// whether there was any. Taken together, they lock the queues once.
-    pub(crate) fn take_single(
-        &self,
-        jobs: &mut Vec<QueuedCommand>,
-        max: usize,
-        max_bytes: usize,
-    ) -> bool {
-        let mut waiting = self.lock();
-        let (first, mut bytes) = (jobs.len(), 0);
-        while jobs.len() - first < max && bytes < max_bytes {
-            let Some(job) = waiting.single.next() else { break };
-            bytes += job.bytes;
-            jobs.push(job);
-        }
-        jobs.len() > first
+    /// Next single command in turn, if one waits.
+    pub(crate) fn next_single(&self) -> Option<QueuedCommand> {
+        self.lock().single.next()
     }
 
     /// Next bulk command in turn, if one waits, or comes in time, and has at most this many rows.

@@ -264,7 +264,7 @@ impl Writer {
             }
             batch.at += 1;
             if batch.is_open && batch.at == batch.jobs.len() {
-                self.pace.take_next(&mut batch.jobs, &load, &self.shared.queues);
+                batch.jobs.extend(self.pace.next(&load, &self.shared.queues));
             }
         }
         tokens::mark_used(&mut tables, self.shared.uses.take()).map_err(of_store)?;
