@@ -283,10 +283,11 @@ async fn a_backup_is_restored_into_an_empty_folder_only() {
         assert_eq!(fs::read_dir(&to).unwrap().count(), 1);
         fs::remove_file(to.join(name)).unwrap();
     }
-    // What is left of a restoration that was broken off does not prevent another one.
+    // What is left of a restoration that was broken off does not prevent another one, nor what a new volume has.
     fs::write(to.join("svctrack.restore"), "half a store").unwrap();
+    fs::create_dir(to.join("lost+found")).unwrap();
     assert_eq!(restore(&backup, &to).await.0, Some(0));
-    assert_eq!(fs::read_dir(&to).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(&to).unwrap().count(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

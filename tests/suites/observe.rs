@@ -126,6 +126,12 @@ async fn each_rejected_request_leaves_a_line_with_its_cause_that_its_id_finds() 
                 | "tenant_not_found"
         );
         assert_eq!(line["tenant"].as_str(), is_known.then_some(TENANT), "{line}");
+        // Who lacks a scope is named by the token.
+        match line["cause"].as_str().unwrap() {
+            "scope_missing" => assert!(line["token"].is_string(), "{line}"),
+            "token_missing" | "token_unknown" => assert!(line["token"].is_null(), "{line}"),
+            _ => {}
+        }
     }
     let bytes_in = logged.line(request_id(&sent[sent.len() - 1].0)).await["bytes_in"].clone();
     assert_eq!(bytes_in, event.len());
@@ -167,6 +173,8 @@ async fn a_slow_request_and_a_stream_are_logged_when_they_end() {
     let response = client.get("/companies").await;
     let line = logged.line(request_id(&response)).await;
     assert_eq!((&line["status"], &line["tenant"]), (&json!(200), &json!(TENANT)));
+    let tokens = client.get("/tokens").await.json();
+    assert_eq!(line["token"], tokens[0]["_id"], "{line}");
     let events = client.listen("/activities/stream", &[]).await;
     assert!(!logged.log().contains("/activities/stream"));
     drop(events);

@@ -139,6 +139,19 @@ async fn licenses_that_are_excluded_from_mrr_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_report_without_data_names_the_licenses_that_it_leaves_out() {
+    let server = InProcess::start().await;
+    post(&server.client, "/companies", json!({"name": "Acme", "externalId": "acme"})).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    year(&server, "none", 30, json!({"_currency": null})).await;
+    for report in ["mrr", "retention", "renewals", "forecast"] {
+        let html = page(&reader, &format!("/app/reports/{report}")).await;
+        let says = ">1 license</a>, 1 without a currency.";
+        assert!(html.contains("No data in this period.") && html.contains(says), "{html}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_license_that_ends_without_a_fixed_period_or_has_one_and_no_end_is_named_among_the_renewals()
  {
     let server = server().await;

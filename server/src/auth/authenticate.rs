@@ -11,7 +11,7 @@ use super::{
     caller::{Caller, Credential, LocalAccess, RequestSource, ServiceAccess, SignedIn},
     token_format::Token,
 };
-use crate::{app::App, error::Error, observe::trace::note_tenant, read_body::reject_form};
+use crate::{app::App, error::Error, observe::trace::note_token, read_body::reject_form};
 
 /// The caller of a request that carries a token.
 ///
@@ -84,7 +84,7 @@ pub(super) fn admit(
         return Err(Error::Unauthorized(EXPIRED));
     }
     app.store.note_token_use(&known.record, now);
-    note_tenant(tenant.id());
+    note_token(&known);
     app.rates.count_request(tenant.id(), &known.record.id, limits)?;
     if is_suspended {
         caller.note_denied(app, "tenant_suspended");

@@ -10,7 +10,7 @@ mod separator;
 
 pub use self::{
     format::Format,
-    record_reader::{ByteSource, ReadOptions, RecordRows, parse_mapping},
+    record_reader::{ByteSource, ReadOptions, RecordRows, parse_mapping, unknown_head},
     separator::Separator,
 };
 pub(crate) use self::{

@@ -82,6 +82,9 @@ pub(crate) struct RequestLine<'a> {
     pub(crate) route: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
     pub(crate) tenant: Option<TenantId>,
+    /// Id of the caller's token, which is no secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) token: Option<&'a str>,
     pub(crate) status: u16,
     /// Code of the problem, where the request was rejected or its events are parked.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,9 +182,10 @@ fn text_line(time: &str, level: &str, line: &RequestLine<'_>) -> String {
         text,
         "{time} {level:>5} {TARGET}: {MESSAGE} request_id={request_id} method={method}"
     );
-    let optional: [(&str, Option<&dyn fmt::Display>); 2] = [
+    let optional: [(&str, Option<&dyn fmt::Display>); 3] = [
         ("route", line.route.as_ref().map(|route| route as _)),
         ("tenant", line.tenant.as_ref().map(|tenant| tenant as _)),
+        ("token", line.token.as_ref().map(|token| token as _)),
     ];
     add_all(&mut text, &optional);
     let _ = write!(text, " status={status}");
@@ -229,6 +233,7 @@ mod tests {
             method: "GET",
             route: Some("/companies/{id}"),
             tenant: Some(TenantId::from_bytes([1; 16])),
+            token: Some("P0ah3R3E"),
             status: 404,
             cause: Some("not_found"),
             bytes_in: 0,
@@ -247,7 +252,7 @@ mod tests {
             text,
             format!(
                 "2026-11-26T01:00:00.000Z  INFO svctrack_server::request: request request_id=a-1 method=GET \
-                 route=/companies/{{id}} tenant={tenant} status=404 cause=not_found bytes_in=0 bytes_out=120 ms=1.25 \
+                 route=/companies/{{id}} tenant={tenant} token=P0ah3R3E status=404 cause=not_found bytes_in=0 bytes_out=120 ms=1.25 \
                  client=192.0.2.1 sample_rate=1\n"
             )
         );
@@ -256,7 +261,7 @@ mod tests {
         let expect = serde_json::json!({
             "timestamp": "2026-11-26T01:00:00.000Z", "level": "INFO", "message": "request",
             "target": "svctrack_server::request", "request_id": "a-1", "method": "GET",
-            "route": "/companies/{id}", "tenant": tenant, "status": 404, "cause": "not_found",
+            "route": "/companies/{id}", "tenant": tenant, "token": "P0ah3R3E", "status": 404, "cause": "not_found",
             "bytes_in": 0, "bytes_out": 120, "ms": 1.25, "client": "192.0.2.1", "sample_rate": 1,
         });
         assert_eq!(json, expect);

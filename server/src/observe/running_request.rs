@@ -170,6 +170,7 @@ fn log(
         route,
         // An operator belongs to no tenant.
         tenant: trace.tenant.filter(|tenant| *tenant != Tenant::OPERATOR.id()),
+        token: trace.token.as_ref().map(|token| token.record.id.as_str()),
         status,
         cause,
         bytes_in: trace.received,

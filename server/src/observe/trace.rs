@@ -1,46 +1,55 @@
-//! Details of a request that handlers learn and its log line has: the tenant, and the received bytes. They belong to
-//! the task that serves the request, so that they need not be passed on.
+//! Details of a request that handlers learn and its log line has: the tenant, the token, and the received bytes. They
+//! belong to the task that serves the request, so that they need not be passed on.
 
-use std::cell::Cell;
+use std::{cell::RefCell, sync::Arc};
 
 use svctrack_core::value::TenantId;
+use svctrack_store::KnownToken;
 
 tokio::task_local! {
-    static TRACE: Cell<RequestTrace>;
+    static TRACE: RefCell<RequestTrace>;
 }
 
 /// Facts of the request of a task.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct RequestTrace {
     /// Tenant of the request, once it is known to exist.
     pub(crate) tenant: Option<TenantId>,
+    /// Token of the caller, once it is known.
+    pub(crate) token: Option<Arc<KnownToken>>,
     /// Bytes of the body that arrived.
     pub(crate) received: u64,
 }
 
 /// Serves a request; `served` can read the notes of its handler.
 pub(crate) fn scope<T>(served: impl Future<Output = T>) -> impl Future<Output = T> {
-    TRACE.scope(Cell::default(), served)
+    TRACE.scope(RefCell::default(), served)
 }
 
 /// Facts of the request of this task so far.
 pub(crate) fn current() -> RequestTrace {
-    TRACE.try_with(Cell::get).unwrap_or_default()
+    TRACE.try_with(|trace| trace.borrow().clone()).unwrap_or_default()
 }
 
 /// Notes for which tenant the request is.
 pub(crate) fn note_tenant(tenant: TenantId) {
-    note(|trace| RequestTrace { tenant: Some(tenant), ..trace });
+    note(|trace| trace.tenant = Some(tenant));
+}
+
+/// Notes the token that the request carries, and its tenant.
+pub(crate) fn note_token(token: &Arc<KnownToken>) {
+    note_tenant(token.record.tenant);
+    note(|trace| trace.token = Some(token.clone()));
 }
 
 /// Notes bytes of the body that arrived.
 pub(crate) fn note_received(bytes: u64) {
-    note(|trace| RequestTrace { received: trace.received.saturating_add(bytes), ..trace });
+    note(|trace| trace.received = trace.received.saturating_add(bytes));
 }
 
 /// Outside a request there is nothing to note.
-fn note(noted: impl FnOnce(RequestTrace) -> RequestTrace) {
-    let _ = TRACE.try_with(|trace| trace.set(noted(trace.get())));
+fn note(noted: impl FnOnce(&mut RequestTrace)) {
+    let _ = TRACE.try_with(|trace| noted(&mut trace.borrow_mut()));
 }
 
 #[cfg(test)]

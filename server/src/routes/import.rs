@@ -17,7 +17,7 @@ use serde::Serialize;
 use svctrack_core::{
     plan::upsert::{Item, UpsertAccess, UpsertOutcome},
     schema::{BodyOrigin, ResourceDef, sent_twice},
-    value::{Document, Malformed, ValidationError, near_name, quoted::quoted},
+    value::{Document, Malformed, ValidationError, near_name},
 };
 use svctrack_store::{DryRunState, Upserts};
 use tokio::{
@@ -39,6 +39,7 @@ use crate::{
     heavy_work,
     interchange::{
         ByteSource, Format, ReadOptions, RecordRows, RepeatedKeys, Separator, parse_mapping,
+        unknown_head,
     },
     limits::{
         BODY_BUDGET_WAIT, DEFAULT_LISTED_REJECTED_ROWS, IMPORT_BYTES, IMPORT_ROWS,
@@ -304,7 +305,7 @@ impl RowReader {
             Error::BadRequest(vec![ValidationError::of_body("unreadable", message)])
         })?;
         if let Some((head, _)) = asked.options.map.iter().find(|(head, _)| !rows.has_head(head)) {
-            let message = format!("`map`: no column is called {}", quoted(head));
+            let message = format!("`map`: {}", unknown_head(head));
             return Err(Error::BadRequest(vec![ValidationError::of_member(
                 "map",
                 "invalid_parameter",

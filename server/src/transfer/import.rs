@@ -24,7 +24,9 @@ use super::{
 };
 use crate::{
     api_client::ApiClient,
-    interchange::{ByteSource, Format, NDJSON, ReadOptions, RecordRows, RepeatedKeys},
+    interchange::{
+        ByteSource, Format, NDJSON, ReadOptions, RecordRows, RepeatedKeys, unknown_head,
+    },
 };
 
 /// Maximum number of records that are sent at a time.
@@ -169,7 +171,7 @@ pub fn files_at(
     let rows = files.iter().map(|file| reading.rows(file)).collect::<Result<Vec<_>, _>>()?;
     let is_nowhere = |head: &&String| !rows.iter().any(|rows| rows.has_head(head));
     match options.map.iter().map(|(head, _)| head).find(is_nowhere) {
-        Some(head) => Err(format!("--map: no column is called `{head}`")),
+        Some(head) => Err(format!("--map: {}", unknown_head(head))),
         None => Ok(files),
     }
 }

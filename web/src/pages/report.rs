@@ -104,6 +104,7 @@ pub fn report_page(shell: &Shell, view: &ReportView) -> Page {
         } @else if view.tables.is_empty() {
             @if view.problems.is_empty() {
                 (empty("No data in this period.", "Choose another period, or add licenses."))
+                (left_out(shell, &view.left_out))
             }
         } @else {
             (chart(&view.picture, &view.title))

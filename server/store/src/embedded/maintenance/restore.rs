@@ -92,10 +92,15 @@ pub fn restore(backup: &Path, folder: &Path, cache_bytes: usize) -> Result<Manif
     done
 }
 
-/// Rejects a folder that is not empty; the rest of an interrupted restoration does not count.
+/// Folder that a new file system has at its root.
+const OF_FILE_SYSTEM: &str = "lost+found";
+
+/// Rejects a folder that is not empty; the rest of an interrupted restoration does not count, nor what a new file system
+/// has.
 fn reject_filled(folder: &Path, unfinished: &Path) -> Result<(), RestoreError> {
     for entry in fs::read_dir(folder)? {
-        if entry?.path() != unfinished {
+        let entry = entry?;
+        if entry.path() != unfinished && entry.file_name() != OF_FILE_SYSTEM {
             return Err(RestoreError::NotEmpty(folder.to_owned()));
         }
     }
