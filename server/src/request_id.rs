@@ -27,7 +27,9 @@ impl Default for RequestIds {
             let _ = getrandom::fill(bytes);
         }
         let keys = [key, other_key].map(u64::from_ne_bytes);
-        Self { start: URL_SAFE_NO_PAD.encode(start), next: AtomicU64::new(1), keys }
+        // Without further dashes: tools take an id that begins with one for an option.
+        let start = URL_SAFE_NO_PAD.encode(start).replace(['-', '_'], "x");
+        Self { start, next: AtomicU64::new(1), keys }
     }
 }
 
@@ -67,11 +69,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_id_begins_with_no_dash() {
+        for _ in 0..1_000 {
+            let id = RequestIds::default().next();
+            let (start, _) = id.split_once('-').unwrap();
+            assert!(start.len() == 8 && start.bytes().all(|it| it.is_ascii_alphanumeric()), "{id}");
+        }
+    }
+
+    #[test]
     fn ids_of_a_start_have_its_name_and_a_number() {
         let ids = RequestIds::default();
         let id = ids.next();
-        // The name can have a dash of its own.
-        let (start, number) = id.rsplit_once('-').unwrap();
+        let (start, number) = id.split_once('-').unwrap();
         assert_eq!((start, start.len()), (ids.start.as_str(), 8));
         assert_eq!(u64::from_str_radix(number, 16).unwrap(), scattered(1, ids.keys));
         for number in [0, 1, 0x9c, u64::from(u32::MAX), u64::MAX] {

@@ -483,9 +483,14 @@ async fn a_table_of_another_program_is_imported_from_a_file_of_any_name() {
     let wrong = [&known[..], &["--map", "Ort=city"]].concat();
     let (code, _, said) = import_from(data.path(), &reach, &file, &wrong).await;
     assert!(code == Some(1) && said.contains("--map: no column is called `Ort`"), "{said}");
-    let several = [&known[..], &["--map", "Ort=city,Land=country"]].concat();
-    let (code, _, said) = import_from(data.path(), &reach, &file, &several).await;
-    assert!(code == Some(1) && said.contains(": write each mapping on its own"), "{said}");
+    for (mapped, says) in [
+        (vec!["--map", "Company name=name,nr=externalId"], ": write each mapping on its own"),
+        (vec!["--map", "Company name=name", "--map", "company name=web"], "` is mapped twice"),
+    ] {
+        let asked = [&known[..2], &mapped].concat();
+        let (code, _, said) = import_from(data.path(), &reach, &file, &asked).await;
+        assert!(code == Some(1) && said.contains(says), "{said}");
+    }
     let (code, _, said) = import_from(data.path(), &reach, &file, &known[..4]).await;
     assert!(code == Some(1) && said.contains("unknown column `Nr`: map it with --map"), "{said}");
     let (code, _, said) = import_from(data.path(), &reach, &file, &["--resource", "company"]).await;

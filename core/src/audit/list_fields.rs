@@ -13,7 +13,7 @@ pub static ENTRY: ResourceDef = ResourceDef {
             .required(),
         field("sequence", FieldKind::Integer, "Number of the first change in the tenant's change log.")
             .required(),
-        field("at", FieldKind::Date, "Time of the request.").required(),
+        field("at", FieldKind::Date, "Time of the request; of denied requests, which are counted together, of the entry.").required(),
         field("action", FieldKind::Text, "Action as noun and verb, such as `company.update`.")
             .required(),
         field("outcome", FieldKind::Text, "Whether the action was done, or access was denied.")
@@ -39,7 +39,7 @@ pub static ENTRY: ResourceDef = ResourceDef {
         field("updated", FieldKind::Integer, "Number of updated records.").required(),
         field("deleted", FieldKind::Integer, "Number of deleted records.").required(),
         field("address", FieldKind::Text, "Address of the client."),
-        field("requestId", FieldKind::Key, "`X-Request-Id` of the response."),
+        field("requestId", FieldKind::Key, "`X-Request-Id` of the response; null for denied requests."),
         field(
             "changes",
             FieldKind::Values,

@@ -36,6 +36,21 @@ pub(super) struct ImportColumns {
     pub(super) read_only: Vec<String>,
 }
 
+/// Message of a mapped head that no table has. Several mappings in one read as a head with `=` in it.
+pub fn unknown_head(head: &str) -> String {
+    let hint = if head.contains('=') { ": write each mapping on its own" } else { "" };
+    format!("no column is called {}{hint}", quoted(head))
+}
+
+/// Problems of heads that are mapped more than once.
+fn mapped_twice(map: &ColumnMap) -> Vec<String> {
+    let is_again = |(at, (head, _)): &(usize, &(String, String))| {
+        map.iter().take(*at).any(|(before, _)| is_same(before, head))
+    };
+    let again = map.iter().enumerate().filter(is_again);
+    again.map(|(_, (head, _))| format!("{} is mapped twice", quoted(head))).collect()
+}
+
 impl ImportColumns {
     /// Reads the heads of a table; `map_option` is the caller's option to map one.
     ///
@@ -50,7 +65,7 @@ impl ImportColumns {
     ) -> Result<Self, String> {
         let mut read = Self { def, heads: Vec::new(), columns: Vec::new(), read_only: Vec::new() };
         let mut written = WrittenProperties::default();
-        let (mut problems, mut has_version) = (Vec::new(), false);
+        let (mut problems, mut has_version) = (mapped_twice(map), false);
         for head in heads {
             let column = column_of(def, head.trim(), map, map_option).and_then(|column| {
                 if let ImportCells::Whole(field) = &column {
@@ -76,7 +91,12 @@ impl ImportColumns {
         if has_version {
             read.read_only.clear();
         }
-        if problems.is_empty() { Ok(read) } else { Err(problems.join("; ")) }
+        if problems.is_empty() {
+            return Ok(read);
+        }
+        let several = map.iter().map(|(head, _)| head).filter(|head| head.contains('='));
+        problems.extend(several.filter(|head| !read.has_head(head)).map(|head| unknown_head(head)));
+        Err(problems.join("; "))
     }
 
     /// Whether a column has this head.

@@ -10,7 +10,8 @@ mod separator;
 
 pub use self::{
     format::Format,
-    record_reader::{ByteSource, ReadOptions, RecordRows, parse_mapping, unknown_head},
+    import_columns::unknown_head,
+    record_reader::{ByteSource, ReadOptions, RecordRows, parse_mapping},
     separator::Separator,
 };
 pub(crate) use self::{

@@ -61,12 +61,6 @@ pub fn parse_mapping(text: &str) -> Result<(String, String), &'static str> {
     Ok((head.trim().to_owned(), name.trim().to_owned()))
 }
 
-/// Message of a mapped head that no table has. Several mappings in one read as a head with `=` in it.
-pub fn unknown_head(head: &str) -> String {
-    let hint = if head.contains('=') { ": write each mapping on its own" } else { "" };
-    format!("no column is called {}{hint}", quoted(head))
-}
-
 /// A record, or the message of its problem.
 pub(super) type ReadRecord = Result<Document, String>;
 
