@@ -207,7 +207,7 @@ async fn a_page_past_the_end_leads_to_the_last_and_customers_name_excluded_licen
         assert_eq!(client.post("/licenses", &license).await.status, StatusCode::OK);
     }
     let html = page(&reader, "/app/customers").await;
-    let note = "1 license</a> is excluded from MRR and renewals: 1 without a currency.";
+    let note = "1 license</a> is excluded from the reports: 1 without a currency.";
     assert!(html.contains(">Acme</a>") && html.contains(note), "{html}");
     for path in [
         "/app/customers?sort=name&offset=500",

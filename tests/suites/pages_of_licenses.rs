@@ -106,18 +106,17 @@ async fn licenses_that_are_excluded_from_mrr_are_named() {
     let server = server().await;
     let reader = sign_in(&server.anonymous, &token(&server)).await;
     year(&server, "sound", 30, json!({})).await;
-    assert!(!page(&reader, "/").await.contains("excluded from MRR"));
+    assert!(!page(&reader, "/").await.contains("excluded from the reports"));
     year(&server, "one", 30, json!({"_currency": null})).await;
     let home = page(&reader, "/").await;
-    let says = ">1 license</a> is excluded from MRR and renewals: 1 without a currency.";
+    let says = ">1 license</a> is excluded from the reports: 1 without a currency.";
     assert!(home.contains(says), "{home}");
     let renewals = page(&reader, "/app/renewals").await;
     assert!(renewals.contains(says), "{renewals}");
     // The company and the report say so as well, and which license it is.
     let company = page(&reader, "/app/records/companies/extid-acme").await;
-    let of_record = ">1 license</a> is excluded from the reports: 1 without a currency.";
-    assert!(company.contains(of_record), "{company}");
-    assert!(company.contains("100 without a currency, EUR 100</strong>"), "{company}");
+    assert!(company.contains(says), "{company}");
+    assert!(company.contains("EUR 100, 100 without a currency</strong>"), "{company}");
     assert_eq!(company.matches("excluded: without a currency").count(), 1, "{company}");
     let report = page(&reader, "/app/reports/mrr").await;
     let of_report = ">1 license</a>, 1 without a currency.";
@@ -136,6 +135,11 @@ async fn licenses_that_are_excluded_from_mrr_are_named() {
     let report = page(&reader, "/app/reports/mrr").await;
     let missing = "No total: there is no exchange rate for CHF. <a href=\"/app/settings/rates\">";
     assert!(report.contains(missing), "{report}");
+    let home = page(&reader, "/").await;
+    assert!(home.contains(missing), "{home}");
+    let company = page(&reader, "/app/records/companies/extid-acme").await;
+    let unknown = "CHF, EUR cannot be converted to one currency. <a href=\"/app/settings/rates\">";
+    assert!(company.contains(unknown), "{company}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -159,12 +163,18 @@ async fn a_license_that_ends_without_a_fixed_period_or_has_one_and_no_end_is_nam
     year(&server, "sound", 30, json!({})).await;
     let says = "without a fixed period ended, or will end";
     assert!(!page(&reader, "/app/renewals").await.contains(says));
+    let company = page(&reader, "/app/records/companies/extid-acme").await;
+    assert!(!company.contains("no renewal"), "{company}");
     year(&server, "one", 30, json!({"fixedPeriod": false})).await;
     let html = page(&reader, "/app/renewals").await;
     assert!(html.contains(&format!(">1 ongoing license</a> {says}")), "{html}");
     let id = server.client.get("/licenses/extid-one").await.json()["_id"].clone();
     let link = format!("/app/records/licenses/{}", id.as_str().unwrap());
     assert!(html.contains(&format!("href=\"{link}\"")), "{html}");
+    let home = page(&reader, "/").await;
+    assert!(home.contains(&format!(">1 ongoing license</a> {says}")), "{home}");
+    let company = page(&reader, "/app/records/companies/extid-acme").await;
+    assert_eq!(company.matches("no renewal: not a fixed period").count(), 1, "{company}");
     let says = "with a fixed period, but without an end";
     assert!(!html.contains(says), "{html}");
     year(&server, "two", 30, json!({"toDate": null})).await;
@@ -193,6 +203,13 @@ async fn a_company_shows_from_what_its_amount_at_stake_follows() {
     ] {
         assert!(html.contains(text), "{text}: {html}");
     }
+    // A company that pays nothing lacks no rate.
+    post(&server.client, "/companies", json!({"name": "Gone", "externalId": "gone"})).await;
+    let lost = json!({"companyId": "extid-gone", "renewalStatus": "lost"});
+    year(&server, "lost", -35, lost).await;
+    let html = page(&reader, "/app/records/companies/extid-gone").await;
+    let none = "None: the company has no active or overdue license with MRR.";
+    assert!(html.contains(none) && !html.contains("cannot be converted"), "{html}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -60,6 +60,11 @@ async fn rates_are_lines_of_a_form() {
         ("EUR", vec![["USD", "", "1"], ["USD", "2025-01-01", "2"]], "needs a day."),
         ("EUR", vec![["USD", "", "1"], ["USD", "", "2"]], "Two rates of USD have no day."),
         ("", vec![["USD", "", "1"]], "The rates need a base currency"),
+        (
+            "EUR",
+            vec![["EUR", "", "2"], ["USD", "", "1"]],
+            "The rate of EUR, the base currency, is 1.",
+        ),
     ] {
         let html = send(&reader, base, &lines).await.unwrap_err();
         assert!(html.contains("class=\"problems\"") && html.contains(said), "{said}: {html}");
@@ -67,9 +72,16 @@ async fn rates_are_lines_of_a_form() {
     }
     assert_eq!(stored(&server).await, left);
     // What is wrong is named at once, and each problem leads to its field.
-    let wrong =
-        [["GBP", "", "1.17"], ["USD", "", "0,92"], ["CHF", "2025-01-01", "x"], ["", "", "1"]];
+    let wrong = [
+        ["GBP", "", "1.17"],
+        ["USD", "", "0,92"],
+        ["CHF", "2025-01-01", "x"],
+        ["", "", "1"],
+        ["SEK", "", ""],
+    ];
     let html = send(&reader, "", &wrong).await.unwrap_err();
+    assert!(html.contains("<p class=\"bad\">The rate of USD must be a number"), "{html}");
+    assert_eq!(values(&html, "currency")[..5], ["GBP", "USD", "CHF", "", "SEK"], "{html}");
     let is_wrong = |input: &&str| input.contains("aria-invalid=\"true\"");
     let inputs = html.split("<input").filter(is_wrong);
     let ids: Vec<_> = inputs.flat_map(|input| attribute(input, " id").next()).collect();

@@ -52,6 +52,7 @@ fields! {
     /// End of the license period; an end in the year 9999 means no end.
     TO_DATE: Date = "toDate", if_absent(fill_to_date);
     /// Whether the license has a fixed term. A fixed license has a `value` for the whole period, an open-ended one an `mrr`.
+    /// Only a fixed license is up for renewal.
     FIXED_PERIOD: Bool = "fixedPeriod", if_absent(no);
     /// Monthly value.
     MRR: Number = "mrr", amount_in("_currency"), if_absent(fill_mrr);

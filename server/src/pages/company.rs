@@ -26,7 +26,8 @@ use crate::error::Error;
 /// Maximum number of licenses in the timeline.
 const LICENSES: usize = 50;
 /// The properties of a license that the picture needs.
-const OF_LICENSE: &str = "product,_currency,fromDate,toDate,mrr,renewalStatus,isOverdue";
+const OF_LICENSE: &str =
+    "product,_currency,fromDate,toDate,fixedPeriod,mrr,renewalStatus,isOverdue";
 
 /// The sections of the page of a company.
 pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {
@@ -75,9 +76,10 @@ fn figures(record: &Map<String, Value>, base: &BaseCurrency, zone: Zone) -> Vec<
     let number = |name: &str| record.get(name).and_then(Value::as_f64);
     let paid = record.get("mrrByCurrency").and_then(Value::as_object);
     let currency = base.of_total(paid.into_iter().flat_map(Map::keys).map(String::as_str));
+    let mut paid: Vec<_> = paid.into_iter().flatten().collect();
+    paid.sort_by_key(|(currency, _)| currency.is_empty());
     let each: Vec<String> = paid
         .into_iter()
-        .flatten()
         .filter_map(|(currency, amount)| Some(paid_in(amount.as_f64()?, currency)))
         .collect();
     let renewal = match record.get("renewalDaysFromNow").and_then(Value::as_i64) {

@@ -7,11 +7,12 @@ use serde_json::Value;
 use svctrack_core::{access::OPERATOR, revenue::UsageLine};
 use svctrack_store::StoreError;
 use svctrack_web::pages::{
-    Figure, HomeView, RenewalsAhead, SetupStep, address, grouped, home_page, money,
+    Figure, FiguresLeftOut, HomeView, RenewalsAhead, SetupStep, address, grouped, home_page, money,
 };
 
 use super::{
     api::JSON,
+    currencies::CurrencyName,
     customers::{CUSTOMER, Customers},
     demo,
     excluded_licenses::{ExcludedLicenses, excluded},
@@ -41,6 +42,8 @@ struct Mrr {
     base: Option<String>,
     #[serde(default)]
     excluded: Vec<ExcludedLicenses>,
+    #[serde(default, rename = "missingRates")]
+    missing: Vec<CurrencyName>,
 }
 
 #[derive(Deserialize)]
@@ -124,6 +127,11 @@ async fn revenue(visit: &Visit) -> Result<(HomeView, Option<Movement>), Error> {
         });
     }
     view.excluded = excluded(&mrr.excluded);
+    view.no_total = FiguresLeftOut {
+        currencies: mrr.missing.into_iter().map(|it| it.currency).collect(),
+        may_set_rates: visit.api.may("admin"),
+        licenses: None,
+    };
     if !mrr.currencies.is_empty() {
         view.picture = Some(super::reports::picture_of_year(visit));
     }
@@ -160,7 +168,13 @@ fn number_of_customers(all: usize, moved: Option<Movement>) -> Figure {
 
 async fn ahead(visit: &Visit) -> Result<RenewalsAhead, Error> {
     let (due, overdue) = renewals::ahead(visit).await?;
-    Ok(RenewalsAhead { licenses: due.count, overdue: overdue.count, mrr: due.mrr })
+    Ok(RenewalsAhead {
+        licenses: due.count,
+        overdue: overdue.count,
+        mrr: due.mrr,
+        not_fixed: due.not_fixed,
+        endless: due.endless,
+    })
 }
 
 /// Setup steps of a tenant without licenses.

@@ -8,7 +8,9 @@ use svctrack_core::{
     resources::settings::{CURRENCIES, Currencies, SETTINGS, wrong_rate},
     value::{Document, Json},
 };
-use svctrack_web::pages::{Problem, RateLine, RatesView, document_of, field_of_line, rates_page};
+use svctrack_web::pages::{
+    Problem, RateLine, RatesView, capitalized, document_of, field_of_line, rates_page,
+};
 
 use super::{
     respond::{html, rejected, see},
@@ -89,7 +91,7 @@ fn of_line(name: &str, at: usize, message: String) -> Problem {
     Problem { field: field_of_line(name, at), message }
 }
 
-/// The lines of the form that have a rate.
+/// The lines of the form in which something is written. One without a rate stays as long as the form is rejected.
 fn lines_of(pairs: &[(String, String)]) -> Vec<RateLine> {
     let texts = |name: &'static str| {
         let named = pairs.iter().filter(move |(known, _)| known == name);
@@ -97,17 +99,18 @@ fn lines_of(pairs: &[(String, String)]) -> Vec<RateLine> {
     };
     let lines = texts("currency").zip(texts("from")).zip(texts("rate"));
     let lines = lines.map(|((currency, from), rate)| RateLine { currency, from, rate });
-    lines.filter(|line| !line.rate.is_empty()).collect()
+    lines.filter(|line| *line != RateLine::default()).collect()
 }
 
 /// The setting for these lines, as JSON; empty without a base currency and rates.
 fn setting(base: &str, lines: &[RateLine]) -> Result<String, Vec<Problem>> {
+    let with_rate = lines.iter().enumerate().filter(|(_, line)| !line.rate.is_empty());
     let mut problems = Vec::new();
-    if base.is_empty() && !lines.is_empty() {
+    if base.is_empty() && with_rate.clone().next().is_some() {
         problems.push(Problem { field: "base".to_owned(), message: NO_BASE.to_owned() });
     }
     let mut by_currency: BTreeMap<&str, BTreeMap<&str, Json>> = BTreeMap::new();
-    for (at, RateLine { currency, from, rate }) in lines.iter().enumerate() {
+    for (at, RateLine { currency, from, rate }) in with_rate {
         let rates = by_currency.entry(currency).or_default();
         let always = rates.contains_key("") || from.is_empty() && !rates.is_empty();
         let number = Json::parse(rate.as_bytes()).unwrap_or_else(|_| Json::string(rate));
@@ -127,7 +130,10 @@ fn setting(base: &str, lines: &[RateLine]) -> Result<String, Vec<Problem>> {
             let message = format!("Each of several rates of {currency} needs a day.");
             problems.push(of_line("from", at, message));
         } else if let Some(wrong) = wrong_rate(currency, day, number.as_ref()) {
-            problems.push(of_line("rate", at, wrong.plain_message()));
+            problems.push(of_line("rate", at, capitalized(&wrong.plain_message())));
+        } else if currency == base && rate.parse() != Ok(1.0) {
+            let message = format!("The rate of {base}, the base currency, is 1.");
+            problems.push(of_line("rate", at, message));
         }
         rates.insert(from, number);
     }

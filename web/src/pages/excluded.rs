@@ -14,24 +14,8 @@ pub struct ExcludedTotal {
     pub path: String,
 }
 
-/// Sentence on licenses that count in no figure.
+/// Sentence on licenses that count in no report.
 pub(super) fn excluded_note<'v>(
-    shell: &'v Shell,
-    excluded: &'v ExcludedTotal,
-) -> impl Renderable + 'v {
-    excluded_from("MRR and renewals", shell, excluded)
-}
-
-/// Sentence on licenses of a company that count in no report, though its record adds them up.
-pub(super) fn excluded_from_reports<'v>(
-    shell: &'v Shell,
-    excluded: &'v ExcludedTotal,
-) -> impl Renderable + 'v {
-    excluded_from("the reports", shell, excluded)
-}
-
-fn excluded_from<'v>(
-    what: &'v str,
     shell: &'v Shell,
     excluded: &'v ExcludedTotal,
 ) -> impl Renderable + 'v {
@@ -39,7 +23,7 @@ fn excluded_from<'v>(
         p.hint {
             (shell.link("licenses", &excluded.path, counted(excluded.licenses, "license")))
             @if excluded.licenses == 1 { " is" } @else { " are" }
-            " excluded from " (what) ": " (excluded.reasons) "."
+            " excluded from the reports: " (excluded.reasons) "."
         }
     }
 }
@@ -49,7 +33,7 @@ pub(super) fn not_fixed<'v>(shell: &'v Shell, licenses: &'v ExcludedTotal) -> im
     maud! {
         p.muted {
             (shell.link("licenses", &licenses.path, counted(licenses.licenses, "ongoing license")))
-            " without a fixed period ended, or will end: set " code { "fixedPeriod" }
+            " without a fixed period ended, or will end: set " em { "Fixed period" }
             " to renew, or mark as lost."
         }
     }
@@ -60,8 +44,8 @@ pub(super) fn endless<'v>(shell: &'v Shell, licenses: &'v ExcludedTotal) -> impl
     maud! {
         p.muted {
             (shell.link("licenses", &licenses.path, counted(licenses.licenses, "ongoing license")))
-            " with a fixed period, but without an end: set " code { "toDate" } " or " code { "length" }
-            " to see when they renew."
+            " with a fixed period, but without an end: set " em { "To date" } " or " em { "Length" }
+            " for a renewal date."
         }
     }
 }

@@ -60,7 +60,8 @@ pub fn property_label(name: &str) -> String {
     }
 }
 
-fn capitalized(word: &str) -> String {
+/// A text with a capital letter at its beginning.
+pub fn capitalized(word: &str) -> String {
     let mut characters = word.chars();
     let first = characters.next().into_iter().flat_map(char::to_uppercase);
     first.chain(characters).collect()

@@ -6,9 +6,10 @@ use svctrack_core::value::counted;
 use super::{
     address::address,
     customers::{CustomerLine, customer_table, no_customers},
-    excluded::{ExcludedTotal, excluded_note},
+    excluded::{ExcludedTotal, endless, excluded_note, not_fixed},
     page,
     parts::{chart, empty, prose},
+    report::{FiguresLeftOut, left_out},
     shell::{Shell, layout},
 };
 use crate::page::Page;
@@ -30,6 +31,10 @@ pub struct RenewalsAhead {
     pub overdue: usize,
     /// MRR by currency, as text.
     pub mrr: String,
+    /// Ongoing licenses that end in the same days without a fixed period.
+    pub not_fixed: Option<ExcludedTotal>,
+    /// Ongoing licenses with a fixed period and no end.
+    pub endless: Option<ExcludedTotal>,
 }
 
 /// Setup step of a new tenant.
@@ -49,6 +54,8 @@ pub struct HomeView {
     pub figures: Vec<Figure>,
     /// Licenses that MRR leaves out.
     pub excluded: Option<ExcludedTotal>,
+    /// Currencies without a rate, where amounts have no total.
+    pub no_total: FiguresLeftOut,
     /// The address of the picture of the last twelve months.
     pub picture: Option<String>,
     pub at_stake: Option<Vec<CustomerLine>>,
@@ -101,6 +108,7 @@ pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
                 }
             }
         }
+        (left_out(shell, &view.no_total))
         @if let Some(excluded) = &view.excluded { (excluded_note(shell, excluded)) }
         @if let Some(picture) = &view.picture {
             section aria-labelledby="h-mrr" {
@@ -109,7 +117,7 @@ pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
             }
         }
         @if let Some(lines) = &view.at_stake { (stake(shell, lines)) }
-        @if let Some(renewals) = &view.renewals { (ahead(renewals)) }
+        @if let Some(renewals) = &view.renewals { (ahead(shell, renewals)) }
         @if let Some(issues) = &view.issues { (senders(issues, view.parked)) }
     };
     page(layout(shell, "Today", main))
@@ -149,7 +157,7 @@ fn stake<'v>(shell: &'v Shell, lines: &'v [CustomerLine]) -> impl Renderable + '
     }
 }
 
-fn ahead(renewals: &RenewalsAhead) -> impl Renderable {
+fn ahead<'v>(shell: &'v Shell, renewals: &'v RenewalsAhead) -> impl Renderable + 'v {
     maud! {
         section aria-labelledby="h-renewals" {
             h2 #h-renewals { a href="/app/renewals" { "Renewals of the next 90 days" } }
@@ -164,6 +172,8 @@ fn ahead(renewals: &RenewalsAhead) -> impl Renderable {
                 }
                 "."
             }
+            @if let Some(licenses) = &renewals.not_fixed { (not_fixed(shell, licenses)) }
+            @if let Some(licenses) = &renewals.endless { (endless(shell, licenses)) }
         }
     }
 }

@@ -62,7 +62,7 @@ pub use self::{
         Breakdown, CompanyShare, ExplanationView, LicenseShare, Ratio, RatioFormula, UserShare,
         explanation_page,
     },
-    format::{epoch_day, grouped, label_of, money, percent, property_label},
+    format::{capitalized, epoch_day, grouped, label_of, money, percent, property_label},
     health::{
         BackupState, ClockState, HealthReport, HealthView, RequestRates, RouteGroup, Scrubbed,
         StoreSizes, health_page,

@@ -43,24 +43,37 @@ pub fn field_of_line(name: &str, line: usize) -> String {
 pub fn rates_page(shell: &Shell, view: &RatesView) -> Page {
     let blank = RateLine::default();
     let lines = view.rates.iter().chain(iter::repeat_n(&blank, BLANK_LINES));
-    let is_invalid =
-        |field: &str| view.problems.iter().any(|problem| problem.field == field).then_some("true");
+    let problem_of = |field: &str| view.problems.iter().find(|problem| problem.field == field);
+    let is_invalid = |field: &str| problem_of(field).map(|_| "true");
+    let said = |field: &str| {
+        let message = problem_of(field).map(|problem| problem.message.clone());
+        maud! { @if let Some(message) = &message { p.bad { (message) } } }
+    };
     let rows = maud! {
         tbody.stacked {
             @for (at, line) in lines.clone().enumerate() {
                 @let [currency, from, rate] = ["currency", "from", "rate"].map(|name| field_of_line(name, at));
                 tr {
                     td data-label="Currency" {
-                        input id={ "f-" (currency) } name="currency" aria-label="Currency" value=(line.currency) autocomplete="off"
-                            aria-invalid=[is_invalid(&currency)];
+                        div.input {
+                            input id={ "f-" (currency) } name="currency" aria-label="Currency" value=(line.currency) autocomplete="off"
+                                aria-invalid=[is_invalid(&currency)];
+                            (said(&currency))
+                        }
                     }
                     td data-label="Valid from" {
-                        input id={ "f-" (from) } type="date" name="from" aria-label="Valid from" value=(line.from)
-                            aria-invalid=[is_invalid(&from)];
+                        div.input {
+                            input id={ "f-" (from) } type="date" name="from" aria-label="Valid from" value=(line.from)
+                                aria-invalid=[is_invalid(&from)];
+                            (said(&from))
+                        }
                     }
                     td data-label="Rate" {
-                        input id={ "f-" (rate) } name="rate" aria-label="Rate" value=(line.rate) inputmode="decimal" autocomplete="off"
-                            aria-invalid=[is_invalid(&rate)];
+                        div.input {
+                            input id={ "f-" (rate) } name="rate" aria-label="Rate" value=(line.rate) inputmode="decimal" autocomplete="off"
+                                aria-invalid=[is_invalid(&rate)];
+                            (said(&rate))
+                        }
                     }
                 }
             }

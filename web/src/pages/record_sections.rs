@@ -7,7 +7,7 @@ use super::{
     activity::{ActivityColumns, ActivityLine, DayCount, activity_table, day_bars},
     audit::{AuditLine, audit_table},
     customers::{CustomerLine, MrrAtStake},
-    excluded::{ExcludedTotal, excluded_from_reports},
+    excluded::{ExcludedTotal, excluded_note},
     format::{decimals_of, fixed, rounded},
     home::Figure,
     parts::{ColumnHead, chart, table},
@@ -85,8 +85,8 @@ fn section<'a>(shell: &'a Shell, extra: &'a RecordSection) -> impl Renderable + 
                 }
             }
             RecordSection::Figures(each) => { (figures(each)) }
-            RecordSection::Excluded(licenses) => { (excluded_from_reports(shell, licenses)) }
-            RecordSection::Stake(line) => { (stake(line.as_deref())) }
+            RecordSection::Excluded(licenses) => { (excluded_note(shell, licenses)) }
+            RecordSection::Stake(line) => { (stake(shell, line.as_deref())) }
             RecordSection::Timeline(view) => {
                 section #timeline aria-labelledby="h-timeline" {
                     h2 #h-timeline { "License timeline" }
@@ -156,17 +156,27 @@ fn inside(figure: &Figure) -> impl Renderable {
     }
 }
 
-fn stake(line: Option<&CustomerLine>) -> impl Renderable {
+fn stake<'l>(shell: &'l Shell, line: Option<&'l CustomerLine>) -> impl Renderable + 'l {
     let stake = line.and_then(|line| Some((line, line.at_stake.as_ref()?)));
+    let paid = line.into_iter().flat_map(|line| &line.currencies);
+    let paid = paid.map(|paid| paid.currency.as_str()).collect::<Vec<_>>().join(", ");
+    let lacks_rates = line.is_some_and(|line| line.mrr.is_none());
     maud! {
         section #stake aria-labelledby="h-stake" {
             h2 #h-stake { a href="/app/customers" { "At stake" } }
             @if let Some((line, stake)) = stake {
                 (stake_formula(line, stake))
-            } @else if line.is_some() {
-                p.muted { "Not available: set exchange rates in the settings to convert to one currency." }
+            } @else if lacks_rates {
+                p.muted {
+                    "Not available: " (paid) " cannot be converted to one currency. "
+                    @if shell.has("/app/settings") {
+                        a href="/app/settings/rates" { "Add exchange rates" }
+                    } @else {
+                        "Ask an administrator for exchange rates."
+                    }
+                }
             } @else {
-                p.muted { "None: the company has no active license with MRR." }
+                p.muted { "None: the company has no active or overdue license with MRR." }
             }
         }
     }

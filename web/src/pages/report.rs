@@ -118,7 +118,7 @@ pub fn report_page(shell: &Shell, view: &ReportView) -> Page {
     page(layout(shell, &view.title, main))
 }
 
-fn left_out<'v>(shell: &'v Shell, view: &'v FiguresLeftOut) -> impl Renderable + 'v {
+pub(super) fn left_out<'v>(shell: &'v Shell, view: &'v FiguresLeftOut) -> impl Renderable + 'v {
     let named = view.currencies.iter().take(MAX_NAMED).map(String::as_str);
     let named = named.collect::<Vec<_>>().join(", ");
     let more = view.currencies.len().saturating_sub(MAX_NAMED);
