@@ -43,42 +43,19 @@ pub fn field_of_line(name: &str, line: usize) -> String {
 pub fn rates_page(shell: &Shell, view: &RatesView) -> Page {
     let blank = RateLine::default();
     let lines = view.rates.iter().chain(iter::repeat_n(&blank, BLANK_LINES));
-    let problem_of = |field: &str| view.problems.iter().find(|problem| problem.field == field);
-    let is_invalid = |field: &str| problem_of(field).map(|_| "true");
-    let said = |field: &str| {
-        let message = problem_of(field).map(|problem| problem.message.clone());
-        maud! { @if let Some(message) = &message { p.bad { (message) } } }
-    };
     let rows = maud! {
         tbody.stacked {
             @for (at, line) in lines.clone().enumerate() {
-                @let [currency, from, rate] = ["currency", "from", "rate"].map(|name| field_of_line(name, at));
                 tr {
-                    td data-label="Currency" {
-                        div.input {
-                            input id={ "f-" (currency) } name="currency" aria-label="Currency" value=(line.currency) autocomplete="off"
-                                aria-invalid=[is_invalid(&currency)];
-                            (said(&currency))
-                        }
-                    }
-                    td data-label="Valid from" {
-                        div.input {
-                            input id={ "f-" (from) } type="date" name="from" aria-label="Valid from" value=(line.from)
-                                aria-invalid=[is_invalid(&from)];
-                            (said(&from))
-                        }
-                    }
-                    td data-label="Rate" {
-                        div.input {
-                            input id={ "f-" (rate) } name="rate" aria-label="Rate" value=(line.rate) inputmode="decimal" autocomplete="off"
-                                aria-invalid=[is_invalid(&rate)];
-                            (said(&rate))
-                        }
-                    }
+                    (cell(view, ("currency", "Currency"), at, &line.currency))
+                    (cell(view, ("from", "Valid from"), at, &line.from))
+                    (cell(view, ("rate", "Rate"), at, &line.rate))
                 }
             }
         }
     };
+    let is_invalid = view.problems.iter().any(|problem| problem.field == "base");
+    let is_invalid = is_invalid.then_some("true");
     let heads = ["Currency", "Valid from", "Rate"].map(ColumnHead::Text);
     let main = maud! {
         p.crumbs { a href="/app/settings" { "Settings" } }
@@ -91,7 +68,7 @@ pub fn rates_page(shell: &Shell, view: &RatesView) -> Page {
             div.field {
                 label for="f-base" { "Base currency" }
                 input #f-base name="base" value=(view.base) aria-describedby="h-base" autocomplete="off"
-                    aria-invalid=[is_invalid("base")];
+                    aria-invalid=[is_invalid];
                 p.help id="h-base" { "A code such as EUR, as licenses have it." }
             }
             p.help {
@@ -104,4 +81,26 @@ pub fn rates_page(shell: &Shell, view: &RatesView) -> Page {
         }
     };
     page(layout(shell, "Exchange rates", main))
+}
+
+/// Input of a line, with what is wrong with it below.
+fn cell<'v>(
+    view: &'v RatesView,
+    (name, label): (&'static str, &'static str),
+    at: usize,
+    value: &'v str,
+) -> impl Renderable + 'v {
+    let id = field_of_line(name, at);
+    let problem = view.problems.iter().find(|problem| problem.field == id);
+    let kind = if name == "from" { "date" } else { "text" };
+    let mode = (name == "rate").then_some("decimal");
+    maud! {
+        td data-label=(label) {
+            div.input {
+                input id={ "f-" (id) } type=(kind) name=(name) aria-label=(label) value=(value) inputmode=[mode]
+                    aria-invalid=[problem.map(|_| "true")] autocomplete="off";
+                @if let Some(problem) = problem { p.bad { (problem.message) } }
+            }
+        }
+    }
 }
