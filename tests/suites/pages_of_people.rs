@@ -146,7 +146,8 @@ async fn the_search_finds_each_kind_of_record_and_pages() {
     let member = json!({"name": "Edith Clarke", "email": "edith@svctrack.example"});
     assert_eq!(client.post("/users", &member).await.status, StatusCode::OK);
     assert!(page(&reader, "/app/search?q=clarke").await.contains("Edith Clarke"));
-    // An id is found as a whole alone.
+    // A page is found by the beginnings of its words, and an id as a whole alone.
+    assert!(page(&reader, "/app/search?q=orecas").await.contains("Nothing found."));
     assert!(page(&reader, "/app/search?q=T-104").await.contains("Nothing found."));
     let html = page(&reader, "/app/search?q=no+such+thing").await;
     assert!(html.contains("Nothing found."));

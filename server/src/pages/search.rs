@@ -80,11 +80,11 @@ pub(super) async fn search(visit: Visit, request: Request) -> Result<Response, E
     Ok(html(search_page(&visit.shell, &view)))
 }
 
-/// Pages whose name has a text in it: those of the menu, and those that one of them leads to.
+/// Pages in whose name a text begins a word: those of the menu, and those that one of them leads to.
 fn pages(visit: &Visit, query: &str) -> HitGroup {
-    let query = query.to_lowercase();
+    let query = format!(" {}", query.to_lowercase());
     let page = |label: String, note: &str, path: String| {
-        let is_found = label.to_lowercase().contains(&query);
+        let is_found = format!(" {}", label.to_lowercase()).contains(&query);
         is_found.then(|| SearchHit { label, note: note.to_owned(), path })
     };
     let sections = visit.shell.sections.iter();

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_license_says_why_it_is_not_up_for_renewal() {
+    fn a_license_shows_why_it_is_not_up_for_renewal() {
         let fixed =
             |fixed, to: &str| LicenseLine { fixed_period: fixed, ..license("2026-01-01", to) };
         let lost = LicenseLine { renewal_status: Some("lost".to_owned()), ..fixed(Some(true), "") };
