@@ -64,6 +64,19 @@ fn write(path: &Path, bytes: &[u8]) {
     fs::write(path, bytes).unwrap();
 }
 
+/// Removes files of a folder of the copy that it is not to have: those of an earlier run that were renamed since.
+fn remove_others(copy: &Path, folder: &str, is_known: &dyn Fn(&str) -> bool) {
+    for entry in fs::read_dir(copy.join(folder)).into_iter().flatten() {
+        let entry = entry.unwrap();
+        let path = format!("{folder}{}", entry.file_name().to_str().unwrap());
+        match entry.file_type().unwrap().is_dir() {
+            true => remove_others(copy, &format!("{path}/"), is_known),
+            false if is_known(&path) => {}
+            false => fs::remove_file(entry.path()).unwrap(),
+        }
+    }
+}
+
 fn run(command: &mut Command) -> Output {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -109,7 +122,12 @@ fn changed(diffs: &[String]) -> Vec<(String, Vec<u8>)> {
 fn build(changed: &[(String, Vec<u8>)]) -> PathBuf {
     let target = project().join("target");
     let copy = target.join("contributed");
-    for file in files().iter().filter(|file| !changed.iter().any(|(path, _)| path == *file)) {
+    let files = files();
+    let is_known = |file: &str| {
+        files.iter().any(|known| known == file) || changed.iter().any(|(path, _)| path == file)
+    };
+    remove_others(&copy, "", &is_known);
+    for file in files.iter().filter(|file| !changed.iter().any(|(path, _)| path == *file)) {
         let mut bytes = fs::read(project().join(file)).unwrap();
         if OWN.contains(&file.as_str()) {
             bytes = own(&String::from_utf8(bytes).unwrap()).into_bytes();
