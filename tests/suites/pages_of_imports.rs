@@ -97,3 +97,17 @@ async fn a_file_of_20_000_rows_is_checked_and_imported_on_its_page() {
     let last = server.client.get("/companies/extid-c19999").await.json();
     assert_eq!(last["name"], "Company 19999");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_without_a_head_or_with_the_same_one_are_skipped() {
+    let server = InProcess::start().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let table = "name,externalId,,,Notes,notes\nAcme,a1,,,x,y\n";
+    let maps = ["name=name", "externalId=externalId", "=", "=", "Notes=", "notes="];
+    let fields = [("table\"", table), ("step\"", "check")].into_iter();
+    let fields: Vec<Field<'_>> = fields.chain(maps.map(|map| ("map\"", map))).collect();
+    let page = send(&server, &reader, &fields).await;
+    assert_eq!(page.status, StatusCode::OK, "{}", page.text());
+    assert!(!page.text().contains("mapped twice"), "{}", page.text());
+    assert!(!checked(&page).is_empty());
+}

@@ -121,6 +121,9 @@ async fn licenses_that_are_excluded_from_mrr_are_named() {
     let report = page(&reader, "/app/reports/mrr").await;
     let of_report = ">1 license</a>, 1 without a currency.";
     assert!(report.contains(of_report) && !report.contains("No total"), "{report}");
+    post(&server.client, "/companies", json!({"name": "Other", "externalId": "other"})).await;
+    let other = page(&reader, "/app/records/companies/extid-other").await;
+    assert!(!other.contains("excluded"), "{other}");
     let of_nobody = page(&reader, "/app/renewals?owner=Nobody").await;
     assert!(of_nobody.contains("No licenses match."), "{of_nobody}");
     let id = server.client.get("/licenses/extid-one").await.json()["_id"].clone();
@@ -164,7 +167,7 @@ async fn a_license_that_ends_without_a_fixed_period_or_has_one_and_no_end_is_nam
     let says = "without a fixed period ended, or will end";
     assert!(!page(&reader, "/app/renewals").await.contains(says));
     let company = page(&reader, "/app/records/companies/extid-acme").await;
-    assert!(!company.contains("no renewal"), "{company}");
+    assert!(!company.contains("not up for renewal"), "{company}");
     year(&server, "one", 30, json!({"fixedPeriod": false})).await;
     let html = page(&reader, "/app/renewals").await;
     assert!(html.contains(&format!(">1 ongoing license</a> {says}")), "{html}");
@@ -174,7 +177,11 @@ async fn a_license_that_ends_without_a_fixed_period_or_has_one_and_no_end_is_nam
     let home = page(&reader, "/").await;
     assert!(home.contains(&format!(">1 ongoing license</a> {says}")), "{home}");
     let company = page(&reader, "/app/records/companies/extid-acme").await;
-    assert_eq!(company.matches("no renewal: not a fixed period").count(), 1, "{company}");
+    assert_eq!(
+        company.matches("not up for renewal: without a fixed period").count(),
+        1,
+        "{company}"
+    );
     let says = "with a fixed period, but without an end";
     assert!(!html.contains(says), "{html}");
     year(&server, "two", 30, json!({"toDate": null})).await;

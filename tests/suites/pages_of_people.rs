@@ -135,6 +135,7 @@ async fn the_search_finds_each_kind_of_record_and_pages() {
         ("ada%40INI.example", "Initech"),
         ("https%3A%2F%2Fwww.initech.example%2Fjobs", "Initech"),
         (company, "Initech"),
+        (&format!("%23{}", company.to_uppercase()), "Initech"),
         ("forec", "/app/reports/forecast"),
         ("exchange", "/app/settings/rates"),
         ("import+lic", "/app/import/licenses"),
@@ -151,6 +152,9 @@ async fn the_search_finds_each_kind_of_record_and_pages() {
     assert!(page(&reader, "/app/search?q=T-104").await.contains("Nothing found."));
     let html = page(&reader, "/app/search?q=no+such+thing").await;
     assert!(html.contains("Nothing found."));
+    // So is one that would not fit three times in an address.
+    let long = "x".repeat(5_000);
+    assert!(page(&reader, &format!("/app/search?q={long}")).await.contains("Nothing found."));
     let long = "x".repeat(1_000);
     assert!(page(&reader, &format!("/app/search?q={long}")).await.contains("Nothing found."));
 }

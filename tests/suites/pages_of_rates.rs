@@ -63,7 +63,7 @@ async fn rates_are_lines_of_a_form() {
         (
             "EUR",
             vec![["EUR", "", "2"], ["USD", "", "1"]],
-            "The rate of EUR, the base currency, is 1.",
+            "The rate of EUR, the base currency, is 1; found 2",
         ),
     ] {
         let html = send(&reader, base, &lines).await.unwrap_err();
@@ -80,7 +80,8 @@ async fn rates_are_lines_of_a_form() {
         ["SEK", "", ""],
     ];
     let html = send(&reader, "", &wrong).await.unwrap_err();
-    assert!(html.contains("<p class=\"bad\">The rate of USD must be a number"), "{html}");
+    let at_line = "<p class=\"bad\" id=\"p-rate-1\">The rate of USD must be a number";
+    assert!(html.contains(at_line), "{html}");
     assert_eq!(values(&html, "currency")[..5], ["GBP", "USD", "CHF", "", "SEK"], "{html}");
     let is_wrong = |input: &&str| input.contains("aria-invalid=\"true\"");
     let inputs = html.split("<input").filter(is_wrong);
@@ -88,6 +89,16 @@ async fn rates_are_lines_of_a_form() {
     assert_eq!(ids, ["f-base", "f-rate-1", "f-rate-2", "f-currency-3"], "{html}");
     for id in ids {
         assert!(html.contains(&format!("<a href=\"#{id}\">")), "{id}: {html}");
+    }
+    // A day that is missing is that of the line without one, and a wrong one is marked itself.
+    for (lines, id) in [
+        (vec![["USD", "", "1"], ["USD", "2025-01-01", "2"], ["USD", "2026-01-01", "3"]], "from-0"),
+        (vec![["USD", "2025-01-01", "2"], ["USD", "", "1"]], "from-1"),
+        (vec![["USD", "2025-02-30", "2"]], "from-0"),
+    ] {
+        let html = send(&reader, "EUR", &lines).await.unwrap_err();
+        let marked: Vec<_> = html.split("id=\"p-").skip(1).collect();
+        assert!(marked.len() == 1 && marked[0].starts_with(id), "{id}: {html}");
     }
     // Rates that another user has changed since are not overwritten.
     let pairs =

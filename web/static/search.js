@@ -84,7 +84,7 @@ async function search() {
 
 function group(section) {
   const label = section.querySelector("h2").textContent;
-  const items = [...section.querySelectorAll("li, p:has(> a.all)")].map((item) => {
+  const items = [...section.querySelectorAll("li, p")].map((item) => {
     const link = item.querySelector("a");
     const note = element("span", { class: "muted" }, item.querySelector("span")?.textContent ?? "");
     const option = { role: "option", href: link.getAttribute("href"), tabindex: "-1", "aria-selected": "false" };

@@ -135,14 +135,17 @@ impl Rate {
     }
 }
 
-/// What is wrong with a rate of a currency that is valid from a day on, or always; none for a rate that can be set.
+/// What is wrong with a rate of a currency into the base currency, which is valid from a day on, or always; none for a
+/// rate that can be set.
 pub fn wrong_rate(
+    base: &str,
     currency: &str,
     from: Option<&str>,
     rate: JsonRef<'_>,
 ) -> Option<ValidationError> {
     let quoted_currency = quoted(currency);
     let message = match from {
+        _ if currency == base && is_rate_number(rate) => wrong_rate_of_base(currency, rate)?,
         Some(day) => wrong_rate_of_day(&quoted_currency, day, rate)?,
         None if is_rate_number(rate) => return None,
         None => {
@@ -182,13 +185,9 @@ pub(super) fn check(currencies: &Document, issues: &mut Vec<ValidationError>) {
             );
         }
         let known = Rate::read(rate);
-        let is_one = |rate: &Rate| rate.all(|rate| rate == Decimal::ONE);
-        if currency == base && known.as_ref().is_some_and(|rate| !is_one(rate)) {
-            reject(format!(
-                "the rate of {}, the base currency, is 1; found {}",
-                quoted(currency),
-                quoted(rate.text())
-            ));
+        let of_base = if currency == base { wrong_rate_of_base(currency, rate) } else { None };
+        if let Some(wrong) = of_base {
+            reject(wrong);
         } else if !known.is_some_and(|rate| rate.all(is_rate)) {
             wrong_rates(currency, rate).into_iter().for_each(&mut reject);
         }
@@ -209,6 +208,15 @@ fn wrong_rates(currency: &str, rate: JsonRef<'_>) -> Vec<String> {
             .take(MAX_NAMED_DAYS)
             .collect(),
     }
+}
+
+/// What is wrong with the rate of the base currency, or with those of its days.
+fn wrong_rate_of_base(base: &str, rate: JsonRef<'_>) -> Option<String> {
+    let is_other = Rate::read(rate).is_some_and(|rate| !rate.all(|rate| rate == Decimal::ONE));
+    is_other.then(|| {
+        let (base, found) = (quoted(base), quoted(rate.text()));
+        format!("the rate of {base}, the base currency, is 1; found {found}")
+    })
 }
 
 /// Whether a value is a possible rate.
@@ -312,6 +320,16 @@ mod tests {
     }
 
     #[test]
+    fn the_rate_of_the_base_currency_is_exactly_one() {
+        let wrong = |from, rate| wrong_rate("EUR", "EUR", from, JsonRef::of_stored(rate)).is_some();
+        for from in [None, Some("2024-02-29")] {
+            assert!(!wrong(from, "1") && !wrong(from, "1.0"));
+            assert!(wrong(from, "2") && wrong(from, "1.00000000000000000001"));
+        }
+        assert!(wrong(Some("2023-02-29"), "x") && wrong(None, "0"));
+    }
+
+    #[test]
     fn a_wrong_rate_of_a_line_is_named_with_its_day() {
         for (from, rate, says) in [
             (None, "0.9", None),
@@ -322,7 +340,7 @@ mod tests {
             (Some("2024-02-29"), "\"0,9\"", Some("from 2024-02-29 on must be a number")),
             (Some("2023-02-29"), "0.9", Some("by days such as")),
         ] {
-            let wrong = wrong_rate("USD", from, JsonRef::of_stored(rate));
+            let wrong = wrong_rate("EUR", "USD", from, JsonRef::of_stored(rate));
             let message = wrong.map(|wrong| wrong.plain_message());
             let is_it = match (&message, says) {
                 (Some(message), Some(says)) => message.contains(says),

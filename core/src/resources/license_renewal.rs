@@ -252,7 +252,7 @@ pub fn is_due(license: &impl Members, at: Timestamp, zone: Zone) -> bool {
     end <= at || last_day_of_notice(license, Day::at(end, zone)) < Some(Day::at(at, zone))
 }
 
-/// The last day on which a license can be cancelled that ends on a day.
+/// The last day on which a license can be canceled that ends on a day.
 fn last_day_of_notice(license: &impl Members, end: Day) -> Option<Day> {
     let unit = NOTICE_UNIT.get(license).and_then(|unit| Unit::parse(&unit));
     let count = NOTICE_PERIOD.get(license).and_then(|count| u32::try_from(count).ok());

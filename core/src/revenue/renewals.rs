@@ -324,7 +324,7 @@ fn reason_of(scope: &ReportScope<'_>, license: &License, by: RenewalsBy) -> Opti
     }
 }
 
-/// The last day on which a license that renews automatically can be cancelled.
+/// The last day on which a license that renews automatically can be canceled.
 pub(super) fn notice_of(scope: &ReportScope<'_>, license: &License) -> Option<Day> {
     let end = license.end_time().filter(|_| license.auto_renews && license.fixed)?;
     let day = Day::at(end, scope.options.zone);

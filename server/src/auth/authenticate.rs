@@ -79,12 +79,12 @@ pub(super) fn admit(
     let tenant = Tenant::assume_authorized(known.record.tenant);
     let (limits, is_suspended) = (known.tenant.limits, known.tenant.is_suspended);
     let caller = Caller { tenant, credential: Credential::Token(known.clone()), seen };
+    note_token(&known);
     if known.record.expires_at.is_some_and(|end| end <= now) {
         caller.note_denied(app, EXPIRED);
         return Err(Error::Unauthorized(EXPIRED));
     }
     app.store.note_token_use(&known.record, now);
-    note_token(&known);
     app.rates.count_request(tenant.id(), &known.record.id, limits)?;
     if is_suspended {
         caller.note_denied(app, "tenant_suspended");

@@ -36,19 +36,20 @@ pub(super) struct ImportColumns {
     pub(super) read_only: Vec<String>,
 }
 
-/// Message of a mapped head that no table has. Several mappings in one read as a head with `=` in it.
+/// Message of a mapped head that no table has. Several mappings in one argument read as a head with `=` in it.
 pub fn unknown_head(head: &str) -> String {
     let hint = if head.contains('=') { ": write each mapping on its own" } else { "" };
     format!("no column is called {}{hint}", quoted(head))
 }
 
-/// Problems of heads that are mapped more than once.
+/// Problems of heads that are mapped to several properties.
 fn mapped_twice(map: &ColumnMap) -> Vec<String> {
-    let is_again = |(at, (head, _)): &(usize, &(String, String))| {
-        map.iter().take(*at).any(|(before, _)| is_same(before, head))
+    let mut known = HashMap::new();
+    let is_other = |(head, name): &&(String, String)| {
+        known.insert(plain(head), name.clone()).is_some_and(|before| before != *name)
     };
-    let again = map.iter().enumerate().filter(is_again);
-    again.map(|(_, (head, _))| format!("{} is mapped twice", quoted(head))).collect()
+    let again = map.iter().filter(is_other).take(MAX_HEAD_PROBLEMS);
+    again.map(|(head, _)| format!("{} is mapped twice", quoted(head))).collect()
 }
 
 impl ImportColumns {
@@ -84,7 +85,7 @@ impl ImportColumns {
                 Ok(column) => read.columns.push(column),
                 Err(problem) => problems.push(problem),
             }
-            if problems.len() == MAX_HEAD_PROBLEMS {
+            if problems.len() >= MAX_HEAD_PROBLEMS {
                 break;
             }
         }
@@ -94,8 +95,10 @@ impl ImportColumns {
         if problems.is_empty() {
             return Ok(read);
         }
-        let several = map.iter().map(|(head, _)| head).filter(|head| head.contains('='));
-        problems.extend(several.filter(|head| !read.has_head(head)).map(|head| unknown_head(head)));
+        // Several mappings in one argument.
+        let joined = map.iter().map(|(head, _)| head).filter(|head| head.contains('='));
+        problems.extend(joined.filter(|head| !read.has_head(head)).map(|head| unknown_head(head)));
+        problems.truncate(MAX_HEAD_PROBLEMS);
         Err(problems.join("; "))
     }
 
@@ -224,11 +227,13 @@ fn property(def: &'static ResourceDef, name: &str) -> Option<ImportCells> {
 
 /// Whether two heads differ only in case, blanks, `_` and `-`.
 fn is_same(one: &str, other: &str) -> bool {
-    let plain = |text: &str| -> Vec<char> {
-        let kept = text.chars().filter(|char| !" _-".contains(*char));
-        kept.flat_map(char::to_lowercase).collect()
-    };
     plain(one) == plain(other)
+}
+
+/// A head without case, blanks, `_` and `-`.
+fn plain(head: &str) -> String {
+    let kept = head.chars().filter(|char| !" _-".contains(*char));
+    kept.flat_map(char::to_lowercase).collect()
 }
 
 /// Properties that columns write, with the head of each.
@@ -363,6 +368,21 @@ mod tests {
         let many: Vec<String> = (0..10_000).map(|number| format!("x{number}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         check(&many, &[], 5_000);
+        let names: Vec<String> = (0..100).map(|number| format!("n{number}")).collect();
+        let repeated: Vec<_> = names.iter().map(|name| ("q", name.as_str())).collect();
+        check(&many, &repeated, 5_000);
+        let joined: Vec<String> = (0..100).map(|number| format!("a=b{number}")).collect();
+        let joined: Vec<_> = joined.iter().map(|head| (head.as_str(), "name")).collect();
+        check(&["X"], &joined, 5_000);
+    }
+
+    #[test]
+    fn a_head_is_mapped_to_one_property_however_often() {
+        let skipped = [("", ""), ("", ""), ("Notes", ""), ("notes", "")];
+        let heads = ["name", "", "", "Notes", "notes"];
+        assert!(record(&heads, &skipped, &["A", "", "", "x", "y"]).is_ok());
+        let said = record(&["A"], &[("A", "name"), ("a", "web")], &["x"]).unwrap_err();
+        assert!(said.starts_with("`a` is mapped twice"), "{said}");
     }
 
     #[test]

@@ -18,6 +18,7 @@ use super::{
     customers::Customers,
     excluded_licenses::{excluded, reasons_by_license},
     person::engagement,
+    renewals,
     reports::picture_of_company,
     visit::Visit,
 };
@@ -26,8 +27,7 @@ use crate::error::Error;
 /// Maximum number of licenses in the timeline.
 const LICENSES: usize = 50;
 /// The properties of a license that the picture needs.
-const OF_LICENSE: &str =
-    "product,_currency,fromDate,toDate,fixedPeriod,mrr,renewalStatus,isOverdue";
+const OF_LICENSE: &str = "product,_currency,fromDate,toDate,mrr,renewalStatus,isOverdue";
 
 /// The sections of the page of a company.
 pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {
@@ -38,16 +38,16 @@ pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Re
     let figures = figures(&view.record, &view.base, visit.shell.zone);
     view.extra.push(RecordSection::Figures(figures));
     let may_report = visit.api.may("reports:read");
-    let mut reasons = HashMap::new();
+    let mut left_out = HashMap::new();
     if may_report {
         let path = address("/reports/customers", &[], &[("companyId", id), ("limit", "1")]);
         let found: Customers = visit.api.get(&path).await?;
         view.extra.extend(excluded(&found.excluded).map(RecordSection::Excluded));
-        reasons = reasons_by_license(&found.excluded);
+        left_out = reasons_by_license(&renewals::excluded_of(visit, id).await?);
         view.extra.push(RecordSection::Stake(found.lines().into_iter().next().map(Box::new)));
     }
     if visit.api.may("licenses:read") {
-        view.extra.push(RecordSection::Timeline(timeline(visit, id, &reasons).await?));
+        view.extra.push(RecordSection::Timeline(timeline(visit, id, left_out).await?));
     }
     if may_report && view.record.get("customerFrom").is_some_and(Value::is_string) {
         view.extra.push(RecordSection::Picture {
@@ -111,11 +111,11 @@ fn paid_in(amount: f64, currency: &str) -> String {
     }
 }
 
-/// The licenses of the company along time; `reasons` says why figures leave out some of them.
+/// The licenses of the company along time; `left_out` says why figures leave out some of them.
 async fn timeline(
     visit: &Visit,
     id: &str,
-    reasons: &HashMap<String, &'static str>,
+    mut left_out: HashMap<String, String>,
 ) -> Result<Timeline, Error> {
     let limit = (LICENSES + 1).to_string();
     let query =
@@ -124,7 +124,7 @@ async fn timeline(
     let has_more = licenses.len() > LICENSES;
     licenses.truncate(LICENSES);
     for license in &mut licenses {
-        license.excluded = reasons.get(&license.id).copied();
+        license.left_out = left_out.remove(&license.id);
     }
     Ok(Timeline { licenses, today: visit.day(0), has_more })
 }

@@ -7,8 +7,9 @@ use svctrack_web::pages::{ExcludedTotal, address};
 
 /// Maximum number of licenses that a link to a list names: their ids fit in an address.
 const LINKED: usize = 50;
-/// Reasons for which a license is not among renewals, though it counts in MRR.
+/// Reason for which a license that ends is not among renewals, though it counts in MRR.
 pub(super) const NO_FIXED_PERIOD: &str = "no_fixed_period";
+/// Reason for which a license with a fixed period is not among renewals, though it counts in MRR.
 pub(super) const NO_END: &str = "no_end";
 /// Reasons for which figures leave a license out.
 const REASONS: [(&str, &str); 7] = [
@@ -30,16 +31,25 @@ pub(super) struct ExcludedLicenses {
 }
 
 impl ExcludedLicenses {
+    /// Whether the licenses are left out of renewals alone.
+    fn is_of_renewals(&self) -> bool {
+        [NO_FIXED_PERIOD, NO_END].contains(&&*self.reason)
+    }
+
     /// The reason in words.
     fn words(&self) -> Option<&'static str> {
         REASONS.iter().find(|(reason, _)| *reason == self.reason).map(|(_, words)| *words)
     }
 }
 
-/// The reason of each license that is named, in words.
-pub(super) fn reasons_by_license(of_reasons: &[ExcludedLicenses]) -> HashMap<String, &'static str> {
-    let each = of_reasons.iter().filter_map(|it| Some((it.words()?, &it.licenses)));
-    each.flat_map(|(words, licenses)| licenses.iter().map(move |id| (id.clone(), words))).collect()
+/// From what, and why, each license that is named is left out, in words.
+pub(super) fn reasons_by_license(of_reasons: &[ExcludedLicenses]) -> HashMap<String, String> {
+    let words = |it: &ExcludedLicenses| {
+        let from = if it.is_of_renewals() { "not up for renewal" } else { "excluded" };
+        format!("{from}: {}", it.words().unwrap_or(&it.reason))
+    };
+    let each = of_reasons.iter().map(|it| (words(it), &it.licenses));
+    each.flat_map(|(words, ids)| ids.iter().map(move |id| (id.clone(), words.clone()))).collect()
 }
 
 /// Licenses that figures leave out; none where they have them all.

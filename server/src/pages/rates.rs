@@ -6,7 +6,7 @@ use poem::{Request, Response, http::Method};
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::settings::{CURRENCIES, Currencies, SETTINGS, wrong_rate},
-    value::{Document, Json},
+    value::{Day, Document, Json},
 };
 use svctrack_web::pages::{
     Problem, RateLine, RatesView, capitalized, document_of, field_of_line, rates_page,
@@ -109,33 +109,32 @@ fn setting(base: &str, lines: &[RateLine]) -> Result<String, Vec<Problem>> {
     if base.is_empty() && with_rate.clone().next().is_some() {
         problems.push(Problem { field: "base".to_owned(), message: NO_BASE.to_owned() });
     }
-    let mut by_currency: BTreeMap<&str, BTreeMap<&str, Json>> = BTreeMap::new();
+    let mut by_currency: BTreeMap<&str, BTreeMap<&str, (usize, Json)>> = BTreeMap::new();
     for (at, RateLine { currency, from, rate }) in with_rate {
         let rates = by_currency.entry(currency).or_default();
-        let always = rates.contains_key("") || from.is_empty() && !rates.is_empty();
+        let undated = if from.is_empty() { Some(at) } else { rates.get("").map(|(at, _)| *at) };
         let number = Json::parse(rate.as_bytes()).unwrap_or_else(|_| Json::string(rate));
         let day = Some(from.as_str()).filter(|day| !day.is_empty());
         if currency.is_empty() {
             problems.push(of_line("currency", at, format!("The rate {rate} has no currency.")));
         } else if rates.contains_key(from.as_str()) {
-            problems.push(of_line(
-                "from",
-                at,
-                match day {
-                    None => format!("Two rates of {currency} have no day."),
-                    Some(day) => format!("Two rates of {currency} have the same day, {day}."),
-                },
-            ));
-        } else if always {
-            let message = format!("Each of several rates of {currency} needs a day.");
+            let message = match day {
+                None => format!("Two rates of {currency} have no day."),
+                Some(day) => format!("Two rates of {currency} have the same day, {day}."),
+            };
             problems.push(of_line("from", at, message));
-        } else if let Some(wrong) = wrong_rate(currency, day, number.as_ref()) {
-            problems.push(of_line("rate", at, capitalized(&wrong.plain_message())));
-        } else if currency == base && rate.parse() != Ok(1.0) {
-            let message = format!("The rate of {base}, the base currency, is 1.");
-            problems.push(of_line("rate", at, message));
+        } else if let Some(undated) = undated.filter(|_| !rates.is_empty()) {
+            let message = format!("Each of several rates of {currency} needs a day.");
+            let problem = of_line("from", undated, message);
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        } else if let Some(wrong) = wrong_rate(base, currency, day, number.as_ref()) {
+            let is_day = day.is_none_or(|day| Day::parse(day).is_some());
+            let name = if is_day { "rate" } else { "from" };
+            problems.push(of_line(name, at, capitalized(&wrong.plain_message())));
         }
-        rates.insert(from, number);
+        rates.insert(from, (at, number));
     }
     if !problems.is_empty() {
         return Err(problems);
@@ -145,9 +144,9 @@ fn setting(base: &str, lines: &[RateLine]) -> Result<String, Vec<Problem>> {
     }
     let mut rates = Document::default();
     for (currency, mut dated) in by_currency {
-        let rate = dated.remove("").unwrap_or_else(|| {
+        let rate = dated.remove("").map(|(_, rate)| rate).unwrap_or_else(|| {
             let mut days = Document::default();
-            dated.into_iter().for_each(|(day, rate)| days.set(day, rate));
+            dated.into_iter().for_each(|(day, (_, rate))| days.set(day, rate));
             Json::object(&days)
         });
         rates.set(currency, rate);

@@ -230,6 +230,17 @@ pub(super) async fn ahead(visit: &Visit) -> Result<(RenewalGroup, RenewalGroup),
     try_join!(group(visit, due, days(), ""), group(visit, overdue, days(), ""))
 }
 
+/// The licenses of a company that the figures of the page of renewals leave out.
+pub(super) async fn excluded_of(
+    visit: &Visit,
+    company: &str,
+) -> Result<Vec<ExcludedLicenses>, Error> {
+    let (from, to) = (visit.day(-OVERDUE_DAYS), visit.day(DUE_DAYS));
+    let query = [("companyId", company), ("from", &from), ("to", &to), ("interval", "year")];
+    let report: Report = visit.api.get(&address("/reports/renewals", &[], &query)).await?;
+    Ok(report.excluded)
+}
+
 /// The licenses of an outcome that end in some days.
 async fn group(
     visit: &Visit,

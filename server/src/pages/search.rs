@@ -26,6 +26,8 @@ const SEARCH: &str = "search";
 const IDS: [&str; 3] = ["externalId", "sourceId", ID];
 /// Id of the service, which has small letters.
 const ID: &str = "_id";
+/// Longest id that is looked for in other spellings, in bytes: three of them fit in an address.
+const MAX_ID_BYTES: usize = 256;
 /// Parameter that finds a company by the beginning of a domain.
 const DOMAIN: &str = "domains[prefix]";
 
@@ -142,7 +144,7 @@ fn text_for(by: &str, query: &str) -> String {
     match by {
         SEARCH => query.to_owned(),
         DOMAIN => escaped(domain_of(query)),
-        ID => escaped(&query.to_lowercase()),
+        ID => escaped(&query.trim_start_matches('#').to_lowercase()),
         by if IDS.contains(&by) => in_each_case(query.trim_start_matches('#')),
         _ => escaped(query),
     }
@@ -150,6 +152,9 @@ fn text_for(by: &str, query: &str) -> String {
 
 /// List of values for an id: as it is written, and in small and capital letters.
 fn in_each_case(id: &str) -> String {
+    if id.len() > MAX_ID_BYTES {
+        return escaped(id);
+    }
     let mut each = vec![escaped(id), escaped(&id.to_lowercase()), escaped(&id.to_uppercase())];
     each.dedup();
     each.join(",")

@@ -54,8 +54,8 @@ pub fn rates_page(shell: &Shell, view: &RatesView) -> Page {
             }
         }
     };
-    let is_invalid = view.problems.iter().any(|problem| problem.field == "base");
-    let is_invalid = is_invalid.then_some("true");
+    let of_base = view.problems.iter().find(|problem| problem.field == "base");
+    let described = if of_base.is_some() { "h-base p-base" } else { "h-base" };
     let heads = ["Currency", "Valid from", "Rate"].map(ColumnHead::Text);
     let main = maud! {
         p.crumbs { a href="/app/settings" { "Settings" } }
@@ -67,9 +67,10 @@ pub fn rates_page(shell: &Shell, view: &RatesView) -> Page {
             (hidden("shown", &view.shown))
             div.field {
                 label for="f-base" { "Base currency" }
-                input #f-base name="base" value=(view.base) aria-describedby="h-base" autocomplete="off"
-                    aria-invalid=[is_invalid];
+                input #f-base name="base" value=(view.base) aria-describedby=(described) autocomplete="off"
+                    aria-invalid=[of_base.map(|_| "true")];
                 p.help id="h-base" { "A code such as EUR, as licenses have it." }
+                @if let Some(problem) = of_base { p.bad id="p-base" { (problem.message) } }
             }
             p.help {
                 "A rate is what one unit of the currency is worth in the base currency: 0.92 where 1 USD is worth 0.92 EUR. "
@@ -98,8 +99,9 @@ fn cell<'v>(
         td data-label=(label) {
             div.input {
                 input id={ "f-" (id) } type=(kind) name=(name) aria-label=(label) value=(value) inputmode=[mode]
-                    aria-invalid=[problem.map(|_| "true")] autocomplete="off";
-                @if let Some(problem) = problem { p.bad { (problem.message) } }
+                    aria-invalid=[problem.map(|_| "true")] aria-describedby=[problem.map(|_| format!("p-{id}"))]
+                    autocomplete="off";
+                @if let Some(problem) = problem { p.bad id={ "p-" (id) } { (problem.message) } }
             }
         }
     }

@@ -35,13 +35,12 @@ pub struct LicenseLine {
     pub currency: Option<String>,
     pub from_date: Option<String>,
     pub to_date: Option<String>,
-    pub fixed_period: Option<bool>,
     pub mrr: Option<f64>,
     pub renewal_status: Option<String>,
     pub is_overdue: Option<bool>,
     /// Why figures leave the license out, in words; none where it counts.
     #[serde(skip)]
-    pub excluded: Option<&'static str>,
+    pub left_out: Option<String>,
 }
 
 /// Licenses of a company, and the day of the view.
@@ -115,17 +114,6 @@ impl LicenseLine {
         days_of(self.to_date.as_deref().filter(|date| !date.starts_with("9999"))?)
     }
 
-    /// Why an ongoing license is not up for renewal.
-    fn unrenewed(&self) -> Option<&'static str> {
-        let is_ongoing = self.renewal_status.as_deref().is_none_or(|status| status == "ongoing");
-        match (self.fixed_period, self.ends()) {
-            _ if !is_ongoing || self.excluded.is_some() => None,
-            (Some(false), Some(_)) => Some("no renewal: not a fixed period"),
-            (Some(true), None) => Some("no renewal date: a fixed period without an end"),
-            _ => None,
-        }
-    }
-
     /// State of the license in a word.
     fn state(&self, today: i64) -> &str {
         match self.renewal_status.as_deref() {
@@ -188,8 +176,7 @@ fn line_of(license: &LicenseLine, span: TimelineSpan, today: i64) -> impl Render
             span.term {
                 a href=(record_address("licenses", &license.id)) { (name) }
                 (badge(&state))
-                @if let Some(reason) = license.excluded { strong { "excluded: " (reason) } }
-                @if let Some(reason) = license.unrenewed() { strong { (reason) } }
+                @if let Some(reason) = &license.left_out { strong { (reason) } }
                 @if let Some(mrr) = license.mrr { span { (money(mrr, currency)) " per month" } }
                 span.muted {
                     (day(license.from_date.as_deref().unwrap_or("open")))
@@ -264,30 +251,6 @@ mod tests {
         assert_eq!(marks("2023-12-15", "2026-12-01"), years);
         assert_eq!(marks("2026-06-15", "2026-07-01"), ["2026-07", "2026-08"]);
         assert!(marks("0001-01-01", "9998-01-01").len() <= MARKS as usize + 1);
-    }
-
-    #[test]
-    fn a_license_shows_why_it_is_not_up_for_renewal() {
-        let fixed =
-            |fixed, to: &str| LicenseLine { fixed_period: fixed, ..license("2026-01-01", to) };
-        let lost = LicenseLine { renewal_status: Some("lost".to_owned()), ..fixed(Some(true), "") };
-        let excluded =
-            LicenseLine { excluded: Some("without a currency"), ..fixed(Some(true), "") };
-        for (license, says) in [
-            (fixed(Some(true), "2026-12-31"), None),
-            (fixed(Some(false), ""), None),
-            (fixed(None, "2026-12-31"), None),
-            (fixed(Some(false), "2026-12-31"), Some("no renewal: not a fixed period")),
-            (fixed(Some(true), ""), Some("no renewal date: a fixed period without an end")),
-            (
-                fixed(Some(true), "9999-01-01"),
-                Some("no renewal date: a fixed period without an end"),
-            ),
-            (lost, None),
-            (excluded, None),
-        ] {
-            assert_eq!(license.unrenewed(), says, "{license:?}");
-        }
     }
 
     #[test]
