@@ -14,7 +14,10 @@ use svctrack_web::{Addresses, Reference, ReferenceIndex, ServedFile};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
-    auth::{denials::Denials, sign_in::SignIn},
+    auth::{
+        denials::Denials, failed_sign_ins::FailedSignIns, one_time_link::OneTimeLink,
+        session_uses::SessionUses,
+    },
     backup_folder::Backups,
     compression::{CompressedText, Compressions},
     demo_filling::DemoFilling,
@@ -164,7 +167,9 @@ pub struct App {
     pub(crate) parts: ServedParts,
     pub(crate) senders: Senders,
     pub(crate) rejected: RejectedEvents,
-    pub(crate) sign_in: SignIn,
+    pub(crate) one_time_link: OneTimeLink,
+    pub(crate) failed_sign_ins: FailedSignIns,
+    pub(crate) session_uses: SessionUses,
     /// Access that was denied and is not in the audit log yet.
     pub(crate) denials: Denials,
     pub(crate) demo: DemoFilling,
@@ -216,7 +221,9 @@ impl App {
             parts: limits.parts,
             senders: Senders::new(limits.daily_bytes),
             rejected: RejectedEvents::default(),
-            sign_in: SignIn::default(),
+            one_time_link: OneTimeLink::default(),
+            failed_sign_ins: FailedSignIns::default(),
+            session_uses: SessionUses::default(),
             denials: Denials::default(),
             demo: DemoFilling::default(),
             streams: Shares::new(max_streams(limits.connections)),

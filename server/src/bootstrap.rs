@@ -105,7 +105,8 @@ impl Bootstrap {
             return String::new();
         }
         // Without randomness for a link, the token still signs in.
-        let sign_in = app.sign_in.open(self.token.id()).unwrap_or_else(|_| "/sign-in".to_owned());
+        let sign_in =
+            app.one_time_link.open(self.token.id()).unwrap_or_else(|_| "/sign-in".to_owned());
         let ServerAddresses { called_at, pages_at } = reached;
         let on_this_machine = match called_at == pages_at {
             true => String::new(),

@@ -6,6 +6,7 @@
 mod backup;
 mod compact;
 mod completions;
+mod configure;
 mod demo;
 mod export;
 mod health;
@@ -16,8 +17,8 @@ mod progress;
 mod restore;
 mod script;
 mod serve;
-mod server_flags;
 mod stopped_store;
+mod target;
 mod tenant;
 mod token;
 mod transfer;

@@ -24,10 +24,10 @@ pub(crate) const MEMORY_BUDGET_BYTES: usize = SMALL_BODY_BUDGET_BYTES
 const _: () = assert!(MEMORY_BUDGET_BYTES <= (256 - 64 - 24) * 1024 * 1024);
 
 /// Largest body of one record, in bytes: its longest strings have 64 KiB, and custom data many of them (R9).
-pub(crate) const MAX_RECORD_BYTES: usize = 1024 * 1024;
+pub(crate) const MAX_RECORD_BODY_BYTES: usize = 1024 * 1024;
 /// Largest body of a record with a field of up to 1 MiB, which may double where JSON escapes it, in bytes: a ticket
 /// (R56).
-pub(crate) const MAX_LONG_RECORD_BYTES: usize = 2 * 1024 * 1024;
+pub(crate) const MAX_LONG_RECORD_BODY_BYTES: usize = 2 * 1024 * 1024;
 /// Largest body of a bulk upsert, in bytes: 5,000 items of more than 6 KB each.
 pub(crate) const MAX_BULK_BYTES: usize = 32 * 1024 * 1024;
 /// Longest address of a request, in bytes; a list filter names many ids.

@@ -24,7 +24,7 @@ use crate::{
     limits::{
         BODY_BUDGET_WAIT, BODY_TIMEOUT, FREE_BODY_BYTES, LARGE_BODY_BUDGET_BYTES,
         LARGE_BODY_BUDGET_WAIT, LARGE_BODY_PACE, LARGE_BODY_SHARE_BYTES, MAX_PACKED_BYTES,
-        MAX_RECORD_BYTES, PACKED_BODY_BUDGET_BYTES, READ_AHEAD_BYTES, SMALL_BODY_BUDGET_BYTES,
+        MAX_RECORD_BODY_BYTES, PACKED_BODY_BUDGET_BYTES, READ_AHEAD_BYTES, SMALL_BODY_BUDGET_BYTES,
         SMALL_BODY_PACE, SMALL_BODY_SHARE_BYTES,
     },
     sender_limits::SenderAddress,
@@ -183,7 +183,7 @@ impl<'a> ArrivingBody<'a> {
     }
 
     fn large_from(&self) -> usize {
-        if self.is_packed { MAX_EVENT_BYTES } else { MAX_RECORD_BYTES }
+        if self.is_packed { MAX_EVENT_BYTES } else { MAX_RECORD_BODY_BYTES }
     }
 
     /// Minimum rate of a body with `arrived` bytes so far.
@@ -260,7 +260,7 @@ impl<'a> ArrivingBody<'a> {
         let mut place = None;
         if arrived > FREE_BODY_BYTES {
             let taken = place.insert(self.budget.of_size(arrived).enter(self.owner));
-            let (progress, patience) = (Instant::now(), patience(arrived > MAX_RECORD_BYTES));
+            let (progress, patience) = (Instant::now(), patience(arrived > MAX_RECORD_BODY_BYTES));
             let need =
                 BodyMemoryNeed { held: arrived, coming: 0, is_arriving: false, progress, patience };
             taken.take(need).await?;
@@ -279,7 +279,7 @@ impl<'a> ArrivingBody<'a> {
 impl BodyBudget {
     /// Memory for a body of `bytes`.
     fn of_size(&self, bytes: usize) -> &BodyMemory {
-        if bytes > MAX_RECORD_BYTES { &self.large } else { &self.small }
+        if bytes > MAX_RECORD_BODY_BYTES { &self.large } else { &self.small }
     }
 }
 

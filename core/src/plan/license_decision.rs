@@ -7,9 +7,12 @@ use super::{
     update::update_stored,
 };
 use crate::{
-    resources::{license::LICENSE, license_renewal::loss_of},
+    resources::{
+        license::{LICENSE, LOST_REASON, RENEWAL_STATUS, SENT_OF_LOSS},
+        license_terms::LOST,
+    },
     schema::{CheckedBody, Lookup},
-    value::ObjectId,
+    value::{Document, Json, ObjectId, ValidationError},
 };
 
 /// How the renewal of a license is decided.
@@ -58,4 +61,29 @@ pub fn lose(
     body.patch = loss;
     body.add_issues(issues);
     update_stored(&LICENSE, id, license, body, lookup, ctx)
+}
+
+/// Changes that a loss makes to a license: its status, the reason, and its end date, where one was sent; and the issues
+/// of properties that are missing or not allowed.
+fn loss_of(sent: &Document) -> (Document, Vec<ValidationError>) {
+    let others = sent.iter().filter(|(name, _)| !SENT_OF_LOSS.contains(name));
+    let mut issues: Vec<ValidationError> = others
+        .map(|(name, _)| {
+            let message =
+                format!("`{name}` cannot be sent with a loss: update the license instead");
+            ValidationError::of_member(name, "not_allowed", message)
+        })
+        .collect();
+    if LOST_REASON.get(sent).is_none_or(|reason| reason.trim().is_empty()) {
+        let message = format!("`{}` is required", LOST_REASON.name);
+        issues.push(ValidationError::of_member(LOST_REASON.name, "required", message));
+    }
+    let mut loss = Document::default();
+    for name in SENT_OF_LOSS {
+        if let Some(value) = sent.value(name) {
+            loss.set(name, value.to_json());
+        }
+    }
+    loss.set(RENEWAL_STATUS.name, Json::string(LOST));
+    (loss, issues)
 }

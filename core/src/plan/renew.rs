@@ -10,7 +10,8 @@ use super::{
 use crate::{
     resources::{
         license::{COMPANY_ID, ID, LICENSE, RENEWAL_STATUS},
-        license_renewal::{is_due, likely_successor, obstacle, successor_of},
+        license_renewal::is_due,
+        license_successor::{likely_successor, obstacle, successor_of},
     },
     schema::{CheckedBody, Lookup, LookupError, index},
     value::{Document, Json, ObjectId, ValidationError, quoted::quoted},

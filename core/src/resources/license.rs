@@ -1,7 +1,7 @@
 //! License: a customer's subscription, the base of all revenue figures (R22, R23, R24).
 //!
 //! Fields that the caller does not set are derived on each write: the price, including MRR, in `license_price`, the
-//! dates in `license_period`, the cycle in `license_invoicing`. `LicenseState` in `company_status` decides whether a
+//! dates in `license_period` and `license_renewal`, the cycle in `license_invoicing`. `LicenseState` in `company_status` decides whether a
 //! license is active on a day. What a license inherits
 //! from its product is in `license_from_product`; when one is rejected is decided here.
 
@@ -11,18 +11,18 @@ use super::{
     license_invoicing::{fill_invoice_cycle, fill_invoice_cycle_interval},
     license_issues::{self, fill_issues},
     license_period::{
-        LicenseTimes, MAX_MONTHS, end_by_length, fill_length, fill_renewal_date, fill_to_date,
-        fill_to_date_derived, fill_to_date_included, is_end, is_fixed, times_of,
+        LicenseTimes, MAX_MONTHS, end_by_length, fill_length, fill_to_date, fill_to_date_derived,
+        fill_to_date_included, is_end, is_fixed, times_of,
     },
     license_price::{
         a_twelfth, fill_arr, fill_mrr, fill_renewal_arr, fill_renewal_mrr, fill_value, twelve_times,
     },
+    license_renewal::{fill_renewal_date, read_overdue, read_renewal_days},
     license_terms::{
         LOST, ONGOING, RENEWED, fill_notice_period, fill_notice_unit, is_lost, is_ongoing,
         is_renewed,
     },
     product::{self, MAX_LENGTH_MONTHS, MAX_NOTICE_UNITS},
-    settings,
 };
 use crate::{
     fields,
@@ -363,22 +363,9 @@ fn check_bulk_license(item: &Document) -> Vec<ValidationError> {
     issues
 }
 
-/// Days of the tenant's calendar from now to the renewal: tomorrow is 1 (R53).
-fn read_renewal_days(license: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
-    let Some(date) = RENEWAL_DATE.get(license) else { return Ok(Some(Json::null())) };
-    let zone = settings::time_zone_at_read(ctx)?;
-    Ok(Some(Json::integer(zone.day(zone.time_of(date)) - zone.day(ctx.now))))
-}
-
 /// Stored issues, and those that depend on other records.
 fn read_issues(license: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
     license_issues::at_read(license, &LICENSE, ctx)
-}
-
-fn read_overdue(license: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
-    let zone = settings::time_zone_at_read(ctx)?;
-    let past = RENEWAL_DATE.get(license).is_some_and(|date| zone.time_of(date) < ctx.now);
-    Ok(Some(Json::bool(past && is_ongoing(license))))
 }
 
 /// The state of a license at `now`, for the status of its company (R29).

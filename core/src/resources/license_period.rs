@@ -101,12 +101,6 @@ pub(super) fn fill_length(license: &Document, ctx: FillCtx) -> Option<Json> {
     Some(Json::number(period_of(license, ctx.zone)?.months.into()))
 }
 
-/// Renewal date: the end of a fixed period, else null.
-pub(super) fn fill_renewal_date(license: &Document, ctx: FillCtx) -> Option<Json> {
-    let end = end_of(license, ctx.zone).filter(|_| is_fixed(license));
-    Some(end.map_or_else(Json::null, |end| Json::string(&end.to_string())))
-}
-
 pub(super) fn fill_to_date_included(license: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::bool(TO_DATE.get(license).is_some()))
 }

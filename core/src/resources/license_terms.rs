@@ -27,7 +27,7 @@ handles! {
 /// The values of `renewalStatus`.
 pub(super) const ONGOING: &str = "ongoing";
 pub(super) const RENEWED: &str = "renewed";
-pub(super) const LOST: &str = "lost";
+pub(crate) const LOST: &str = "lost";
 
 /// Months of a year.
 pub(super) const YEAR: Decimal = Decimal::from_parts(12, 0, 0, false, 0);

@@ -4,7 +4,7 @@
     feature = "records",
     doc = "\
 - Reading a call: [`realtime`], [`pipeline`] and [`bulk`] turn a body into [`Event`]s, and [`unknown_members`] collects
-  members that are not known. [`event`] has the event and its checks, [`script`] the rules of the browser script.
+  members that are not known. [`event`] has the event, `event_checks` its checks, [`script`] the rules of the browser script.
 - Processing: [`intake`] finds the user and the company and plans what is stored; an event whose user or company is
   unknown is parked. [`group`] does the same for a company.
 - Reading back: [`activity`], [`activity_query`] and [`list_fields`] for lists of activities, [`integration_issues`] for the report."
@@ -14,7 +14,7 @@
 //! the same in the browser and on the server.
 
 pub mod event;
-mod event_faults;
+mod event_checks;
 pub mod script;
 
 #[cfg(feature = "records")]
@@ -60,5 +60,5 @@ pub use self::reader::{ReadEvent, Unreadable};
 #[doc(inline)]
 pub use self::{
     event::{Event, Identity},
-    event_faults::EventFault,
+    event_checks::EventFault,
 };

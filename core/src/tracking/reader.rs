@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt};
 
 use super::{
     event::{Event, name},
-    event_faults::EventFault,
+    event_checks::EventFault,
     script::given,
 };
 use crate::value::{

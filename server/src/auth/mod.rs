@@ -7,8 +7,10 @@ mod caller;
 pub(crate) mod csrf;
 pub(crate) mod denials;
 mod event_sender;
+pub(crate) mod failed_sign_ins;
+pub(crate) mod one_time_link;
 pub(crate) mod session;
-pub(crate) mod sign_in;
+pub(crate) mod session_uses;
 mod token_digest;
 mod token_format;
 

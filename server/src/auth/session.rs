@@ -55,7 +55,7 @@ pub(crate) async fn of_request(app: &App, request: &Request) -> Result<Option<Se
     let opened_with = known.record.created_by.as_deref().unwrap_or_default();
     let Some(opened_with) = app.store.token(opened_with).await? else { return Ok(None) };
     app.store.note_token_use(&known.record, now);
-    app.sign_in.note_use(&known.record.id, now);
+    app.session_uses.note(&known.record.id, now);
     let seen = RequestSource::from_request(request).through(&known.record.id);
     match admit(app, opened_with, seen) {
         Ok(caller) => Ok(Some(Session { caller, id: known.record.id.clone(), token })),
@@ -74,7 +74,7 @@ pub(crate) fn is_alive(app: &App, session: &TokenRecord) -> bool {
 
 /// Time of the clock when a session was last used. The store writes uses with its next commit, which may be hours later.
 fn last_use(app: &App, session: &TokenRecord) -> Timestamp {
-    let used = [session.last_used_at, app.sign_in.last_use(&session.id)].into_iter().flatten();
+    let used = [session.last_used_at, app.session_uses.last(&session.id)].into_iter().flatten();
     used.fold(session.issued_at(), Timestamp::max)
 }
 

@@ -15,7 +15,7 @@ use svctrack_server::{
 };
 use svctrack_store::{Manifest, check_archive};
 
-use super::server_flags::TargetArgs;
+use super::target::TargetArgs;
 
 /// Back up all tenants into one file
 ///

@@ -14,7 +14,7 @@ use svctrack_store::{Clock as _, SystemClock};
 
 use super::{
     output::{print_err, text_at},
-    server_flags::TargetArgs,
+    target::TargetArgs,
     tenant,
 };
 

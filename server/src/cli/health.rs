@@ -9,8 +9,8 @@ use svctrack_server::{
 };
 
 use super::{
+    configure::configure,
     output::{print_out, text_at},
-    server_flags::configure,
 };
 
 /// Check the health of a running server

@@ -13,7 +13,7 @@ use svctrack_store::{
     embedded::{RestoreError, restore},
 };
 
-use super::{backup::describe, output::print_out, server_flags::configure};
+use super::{backup::describe, configure::configure, output::print_out};
 
 /// Restore a backup into an empty data directory
 ///

@@ -16,8 +16,8 @@ use svctrack_server::{
 use svctrack_web::{SnippetScript, npm_package};
 
 use super::{
+    configure::configure,
     output::{print_err, print_out},
-    server_flags::configure,
 };
 
 /// Print the tracking snippet, its Content-Security-Policy, and the script's files

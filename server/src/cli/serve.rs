@@ -4,8 +4,8 @@ use clap::{ArgMatches, Args};
 use svctrack_server::{config::ConfigOverrides, run, workers};
 
 use super::{
+    configure::configure,
     print_config::{ConfigFormat, print_config},
-    server_flags::configure,
     unused_flags::{check_settings, warn_of_unscheduled},
 };
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use svctrack_server::config::{Config, ConfigOverrides, StoreSettings};
 
-use super::server_flags::configure;
+use super::configure::configure;
 
 /// The store of a stopped server.
 #[derive(Args)]

@@ -10,7 +10,7 @@ use svctrack_server::api_client::{ApiClient, CommandOwner};
 
 use super::{
     output::{table, text_at},
-    server_flags::TargetArgs,
+    target::TargetArgs,
 };
 
 /// Create, list, rename, suspend, resume and delete tenants

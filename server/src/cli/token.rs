@@ -11,7 +11,7 @@ use svctrack_web::pages::address;
 
 use super::{
     output::{print_out, table, text_at},
-    server_flags::TargetArgs,
+    target::TargetArgs,
 };
 
 /// Generate, create, list, rotate and revoke API tokens

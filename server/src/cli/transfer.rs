@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::Value;
 use svctrack_server::api_client::{ApiClient, CommandOwner};
 
-use super::{output::text_at, server_flags::TargetArgs};
+use super::{output::text_at, target::TargetArgs};
 
 /// File that names the tenants whose folders are next to it.
 pub(crate) const TENANTS: &str = "tenants.json";

@@ -95,17 +95,6 @@ fn cell_where(is_text: bool, value: Option<JsonRef<'_>>) -> String {
     text.into_owned()
 }
 
-/// Cell of a text of a report: a number stays a number, and an empty text stays empty.
-pub(crate) fn cell_of_report(text: &str) -> Cow<'_, str> {
-    let is_number = text.strip_prefix('-').is_some_and(|digits| {
-        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
-    });
-    match is_number {
-        true => Cow::Borrowed(text),
-        false => escaped(Cow::Borrowed(text)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use svctrack_core::{

@@ -1,6 +1,8 @@
-//! Lines and quotes of a CSV table, which a CSV reader does not report.
+//! Lines of a CSV table, which a CSV reader does not report.
 
 use std::{collections::VecDeque, io, mem};
+
+use super::quotes::Quotes;
 
 /// Longest line of NDJSON, and longest row of a table, in bytes: more than the largest record has.
 pub(super) const MAX_LINE_BYTES: u64 = 8 * 1024 * 1024;
@@ -27,8 +29,7 @@ pub(super) struct LineEnds<R> {
 impl<R> LineEnds<R> {
     /// A table from its line `line` on.
     pub(super) fn new(source: R, separator: u8, line: u64) -> Self {
-        let quotes =
-            Quotes { separator, line, place: QuoteState::Start, opened: line, fault: None };
+        let quotes = Quotes::new(separator, line);
         Self { source, at: 0, runs: VecDeque::new(), inside: 0, begin: 0, line, quotes }
     }
 
@@ -37,11 +38,11 @@ impl<R> LineEnds<R> {
     /// # Errors
     /// A quote that is never closed, or only by one that opens another cell: the text between the two is ambiguous.
     pub(super) fn check_quotes(&self, byte: u64) -> io::Result<()> {
-        match self.quotes.fault.filter(|fault| fault.at <= byte) {
+        match self.quotes.unclosed_until(byte) {
             None => Ok(()),
-            Some(UnclosedQuote { opened, .. }) => Err(io::Error::new(
+            Some(line) => Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("line {opened}: a cell begins with a `\"` that is never closed"),
+                format!("line {line}: a cell begins with a `\"` that is never closed"),
             )),
         }
     }
@@ -94,67 +95,5 @@ impl<R: io::Read> io::Read for LineEnds<R> {
         }
         to.iter().take(count).for_each(|byte| self.note(*byte));
         Ok(count)
-    }
-}
-
-/// Position of the reader among quotes.
-#[derive(Clone, Copy, Debug)]
-enum QuoteState {
-    /// At the beginning of a cell.
-    Start,
-    /// In a cell, out of quotes.
-    Plain,
-    Quoted,
-    /// After a quote in a quoted cell: it ends the cell, or is the first of two.
-    Closed,
-}
-
-/// Follows quotes as a reader of CSV does. A cell of several lines whose last quote is followed by text was never
-/// closed: that quote opens another cell.
-struct Quotes {
-    separator: u8,
-    line: u64,
-    place: QuoteState,
-    /// The line on which the latest quote opened.
-    opened: u64,
-    fault: Option<UnclosedQuote>,
-}
-
-/// Byte at which an unclosed quote is detected, and the line of the quote.
-#[derive(Clone, Copy)]
-struct UnclosedQuote {
-    at: u64,
-    opened: u64,
-}
-
-impl Quotes {
-    fn note(&mut self, at: u64, byte: u8) {
-        self.place = match (self.place, byte) {
-            (QuoteState::Quoted, b'"') => QuoteState::Closed,
-            (QuoteState::Quoted, _) | (QuoteState::Closed, b'"') => QuoteState::Quoted,
-            (_, b'\n' | b'\r') => QuoteState::Start,
-            (_, byte) if byte == self.separator => QuoteState::Start,
-            (QuoteState::Start, b'"') => {
-                self.opened = self.line;
-                QuoteState::Quoted
-            }
-            (QuoteState::Closed, _) if self.opened < self.line => {
-                self.fault(at);
-                QuoteState::Plain
-            }
-            (QuoteState::Start | QuoteState::Plain | QuoteState::Closed, _) => QuoteState::Plain,
-        };
-        self.line += u64::from(byte == b'\n');
-    }
-
-    fn end(&mut self, at: u64) {
-        if matches!(self.place, QuoteState::Quoted) {
-            self.fault(at);
-        }
-    }
-
-    fn fault(&mut self, at: u64) {
-        let opened = self.opened;
-        self.fault.get_or_insert(UnclosedQuote { at, opened });
     }
 }

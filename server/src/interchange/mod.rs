@@ -1,9 +1,11 @@
 //! Records as CSV and NDJSON: in files of an export and an import, in the body of an import, and in lists.
 
 pub(crate) mod csv_columns;
+pub(crate) mod csv_line;
 mod format;
 mod import_columns;
 mod line_ends;
+mod quotes;
 mod record_reader;
 mod repeated_keys;
 mod separator;

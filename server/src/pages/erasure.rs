@@ -6,7 +6,7 @@ use svctrack_core::resources::end_user::END_USER;
 use svctrack_web::pages::{Problem, RecordSection, address, record_page};
 
 use super::{
-    person::confirmation,
+    person_sections::confirmation,
     records,
     respond::{rejected, see},
     submitted_form::sent,

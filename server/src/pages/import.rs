@@ -21,7 +21,7 @@ use super::{
 use crate::{
     error::Error,
     interchange::{NDJSON, heads_of, parse_mapping},
-    limits::{MAX_PAGE_IMPORT_BYTES, MAX_RECORD_BYTES},
+    limits::{MAX_PAGE_IMPORT_BYTES, MAX_RECORD_BODY_BYTES},
     routes::query_pairs,
 };
 
@@ -52,7 +52,7 @@ pub(super) async fn show(mut visit: Visit, request: Request) -> Result<Response,
 pub(super) async fn import(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let mut view = view_of(&visit, resource(&request)?)?;
     // The form has the mapping besides the table.
-    let max = MAX_PAGE_IMPORT_BYTES + MAX_RECORD_BYTES;
+    let max = MAX_PAGE_IMPORT_BYTES + MAX_RECORD_BODY_BYTES;
     let (mut pairs, _room) = match visit.upload(&mut request, max).await {
         Ok(form) => form,
         Err(error) => return unread_table(&visit, view, error),

@@ -7,7 +7,7 @@ mod audit;
 mod by_ids;
 mod closings;
 mod columns;
-mod company;
+mod company_sections;
 mod currencies;
 mod customers;
 mod demo;
@@ -24,7 +24,7 @@ mod list_query;
 mod live;
 mod newest;
 mod paging;
-mod person;
+mod person_sections;
 mod rates;
 mod record_sections;
 mod records;
@@ -34,6 +34,7 @@ mod report_choices;
 mod reports;
 pub(crate) mod respond;
 mod retention_ratios;
+mod save_view;
 mod saved_views;
 mod saving;
 mod search;
@@ -45,7 +46,6 @@ mod tenants;
 mod tickets;
 mod timesheets;
 mod tokens;
-mod views;
 mod visit;
 
 use std::sync::Arc;
@@ -113,7 +113,7 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/suggestions/:resource", &[(Method::GET, closed!(references::suggestions))]),
     ("/app/people/:id/erase", &[(Method::POST, closed!(erasure::erase))]),
     ("/app/customers", &[(Method::GET, closed!(customers::customers, Some(customers::PARAMETERS)))]),
-    ("/app/customers/views", &[(Method::POST, closed!(views::save_customers))]),
+    ("/app/customers/views", &[(Method::POST, closed!(save_view::save_customers))]),
     ("/app/reports/:kind", &[(Method::GET, closed!(reports::report))]),
     ("/app/reports/:kind/explain", &[(Method::GET, closed!(explanation::explain))]),
     ("/app/files/:resource", &[(Method::GET, closed!(downloads::file))]),
@@ -121,7 +121,7 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/files/endusers/:id/export", &[(Method::GET, closed!(downloads::file))]),
     ("/app/records/:resource", &[(Method::GET, closed!(records::list))]),
     ("/app/records/:resource/new", &[(Method::GET, closed!(records::new)), (Method::POST, closed!(records::create))]),
-    ("/app/records/:resource/views", &[(Method::POST, closed!(views::save))]),
+    ("/app/records/:resource/views", &[(Method::POST, closed!(save_view::save))]),
     ("/app/records/:resource/:id", &[(Method::GET, closed!(records::show))]),
     ("/app/records/:resource/:id/edit", &[(Method::GET, closed!(records::edit)), (Method::POST, closed!(records::update))]),
     ("/app/records/:resource/:id/delete", &[(Method::POST, closed!(records::delete))]),

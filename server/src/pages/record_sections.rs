@@ -9,7 +9,7 @@ use svctrack_core::{
 };
 use svctrack_web::pages::RecordView;
 
-use super::{audit, company, person, renewals, visit::Visit};
+use super::{audit, company_sections, person_sections, renewals, visit::Visit};
 use crate::error::Error;
 
 /// Adds to the page of the record with an id.
@@ -18,8 +18,8 @@ type Extend =
 
 /// Resources with further sections.
 const EXTRAS: &[(&ResourceDef, Extend)] = &[
-    (&END_USER, |visit, id, view| Box::pin(person::extend(visit, id, view))),
-    (&COMPANY, |visit, id, view| Box::pin(company::extend(visit, id, view))),
+    (&END_USER, |visit, id, view| Box::pin(person_sections::extend(visit, id, view))),
+    (&COMPANY, |visit, id, view| Box::pin(company_sections::extend(visit, id, view))),
     (&LICENSE, |visit, id, view| {
         renewals::extend(visit, id, view);
         Box::pin(ready(Ok(())))

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     app::App,
-    auth::{RequestSource, session, sign_in::SignInRate},
+    auth::{RequestSource, failed_sign_ins::SignInRate, session},
     error::Error,
     limits::MAX_SIGN_IN_BYTES,
     sender_limits::SenderAddress,
@@ -50,7 +50,7 @@ pub(super) async fn sign_in(app: &App, mut request: Request) -> Result<Response,
     let seen = RequestSource::from_request(&request);
     let opened = match value_of("once") {
         "" => session::open_with_text(app, value_of("token"), &label, seen).await,
-        once => match app.sign_in.take(once) {
+        once => match app.one_time_link.take(once) {
             Some(token) => session::open_with_id(app, &token, &label, seen).await,
             None => Err(Error::Unauthorized("link_used")),
         },
@@ -70,7 +70,7 @@ pub(super) async fn sign_in(app: &App, mut request: Request) -> Result<Response,
 
 /// Shows that the sign-in failed.
 fn failed(app: &App, request: &Request, code: &str, next: &str) -> Response {
-    let (status, problem) = match app.sign_in.note_failure(SenderAddress::from_request(request)) {
+    let (status, problem) = match app.failed_sign_ins.note(SenderAddress::from_request(request)) {
         SignInRate::Exceeded => {
             (StatusCode::TOO_MANY_REQUESTS, "Too many attempts. Wait a minute.")
         }

@@ -21,7 +21,7 @@ use crate::{
     demo::TENANT_NAME,
     dispatch,
     error::Error,
-    limits::{MAX_FORM_PAIRS, MAX_RECORD_BYTES},
+    limits::{MAX_FORM_PAIRS, MAX_RECORD_BODY_BYTES},
     path_tree::path_part,
     read_body::require_utf8,
     served_parts::ServerPart,
@@ -122,7 +122,8 @@ impl Visit {
         request: &mut Request,
     ) -> Result<SubmittedForm<impl Send + use<'v>>, Error> {
         let tenant = self.session.caller.tenant.id();
-        let (pairs, room) = read_form(&self.app, request, Some(tenant), MAX_RECORD_BYTES).await?;
+        let (pairs, room) =
+            read_form(&self.app, request, Some(tenant), MAX_RECORD_BODY_BYTES).await?;
         Ok((self.checked(pairs)?, room))
     }
 

@@ -21,13 +21,14 @@ use super::{
     strict::Strictness,
 };
 use crate::{
-    app::App, error::Error, interchange::csv_columns::CsvColumns, response_budget::PageBody,
+    app::App,
+    error::Error,
+    interchange::{csv_columns::CsvColumns, csv_line::csv_line},
+    response_budget::PageBody,
 };
 
 const TOTAL: HeaderName = HeaderName::from_static("svctrack-total");
 const PARKED: HeaderName = HeaderName::from_static("svctrack-parked-total");
-/// Buffer of a line of CSV, in bytes: most fit.
-const CSV_BUFFER_BYTES: usize = 512;
 pub(super) const CSV: HeaderValue =
     HeaderValue::from_static("text/csv; charset=utf-8; header=present");
 
@@ -105,17 +106,6 @@ impl ListResponse<'_> {
             csv_line(columns.cells(&record))
         })
     }
-}
-
-pub(super) fn csv_line(
-    cells: impl Iterator<Item = impl AsRef<[u8]>>,
-) -> Result<String, StoreError> {
-    let internal = |error: &dyn std::fmt::Display| StoreError::Internal(error.to_string());
-    let mut out =
-        csv::WriterBuilder::new().buffer_capacity(CSV_BUFFER_BYTES).from_writer(Vec::new());
-    out.write_record(cells).map_err(|error| internal(&error))?;
-    let bytes = out.into_inner().map_err(|error| internal(&error))?;
-    String::from_utf8(bytes).map_err(|error| internal(&error))
 }
 
 /// Response with a page of a log, by its query.

@@ -16,14 +16,18 @@ use svctrack_store::{PageStart, ReportJob, StoreError, Tenant, WriteReport, Writ
 use super::{
     accept_header::{prefers, prefers_csv},
     etag::{etag_of_list, tagged},
-    list_response::{CSV, csv_line},
+    list_response::CSV,
     page_cursor::lead_on,
     query_parameters::query_pairs,
     respond::json_body,
 };
 use crate::{
-    app::App, auth::authorize, chart_svg::to_svg, error::Error,
-    interchange::csv_columns::cell_of_report, limits::MAX_REPORT_BYTES,
+    app::App,
+    auth::authorize,
+    chart_svg::to_svg,
+    error::Error,
+    interchange::csv_line::{cell_of_report, csv_line},
+    limits::MAX_REPORT_BYTES,
 };
 
 /// `GET /reports/mrr`

@@ -10,7 +10,7 @@ use crate::{
     app::App,
     auth::Caller,
     error::Error,
-    limits::{MAX_LONG_RECORD_BYTES, MAX_RECORD_BYTES},
+    limits::{MAX_LONG_RECORD_BODY_BYTES, MAX_RECORD_BODY_BYTES},
     path_tree::path_part,
     read_body::{Body, require_json},
 };
@@ -40,8 +40,8 @@ pub(super) async fn read_record<'a>(
 /// Largest body of one record, in bytes.
 fn max_body_bytes(def: &ResourceDef) -> usize {
     match def.fields.iter().any(|field| field.long_text) {
-        true => MAX_LONG_RECORD_BYTES,
-        false => MAX_RECORD_BYTES,
+        true => MAX_LONG_RECORD_BODY_BYTES,
+        false => MAX_RECORD_BODY_BYTES,
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) async fn read_body<'a>(
     request: &mut Request,
     caller: &Caller,
 ) -> Result<(Document, Body<'a>), Error> {
-    read_body_up_to(app, request, caller, MAX_RECORD_BYTES).await
+    read_body_up_to(app, request, caller, MAX_RECORD_BODY_BYTES).await
 }
 
 /// Reads a body of optional properties: a missing body has none.
@@ -60,7 +60,7 @@ pub(super) async fn read_optional_body<'a>(
     request: &mut Request,
     caller: &Caller,
 ) -> Result<(Document, Body<'a>), Error> {
-    let body = app.bodies.read(request, Some(caller.tenant.id()), MAX_RECORD_BYTES).await?;
+    let body = app.bodies.read(request, Some(caller.tenant.id()), MAX_RECORD_BODY_BYTES).await?;
     if body.bytes.is_empty() {
         return Ok((Document::default(), body));
     }

@@ -44,9 +44,8 @@ pub(crate) fn is_aside(table: &str) -> bool {
 pub(crate) struct EngagementLog<T>([Option<T>; 2]);
 
 impl<'t> EngagementLog<WriteTable<'t>> {
-    pub(crate) fn open(transaction: &'t WriteTransaction) -> Result<Self, TableError> {
-        let [copy, twin] = COPIES.map(|copy| WriteTable::open(transaction, copy).map(Some));
-        Ok(Self([copy?, twin?]))
+    pub(crate) fn on_first_use(transaction: &'t WriteTransaction) -> Self {
+        Self(COPIES.map(|copy| Some(WriteTable::on_first_use(transaction, copy))))
     }
 
     /// Puts both copies aside, and begins new ones. The old ones cannot be removed: for that, redb reads all of their
@@ -60,7 +59,8 @@ impl<'t> EngagementLog<WriteTable<'t>> {
                 TableDefinition::new(&name);
             transaction.rename_table(definition(copy), aside)?;
         }
-        Self::open(transaction)
+        let [copy, twin] = COPIES.map(|copy| WriteTable::open(transaction, copy).map(Some));
+        Ok(Self([copy?, twin?]))
     }
 
     pub(crate) fn begin(&mut self, number: u64) -> Entries<'_, 't> {

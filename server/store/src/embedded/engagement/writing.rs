@@ -40,9 +40,9 @@ impl<'t> TransactionEngagement<'t> {
         rows.begin();
         let log = match rows.is_log_corrupted {
             true => EngagementLog::recreate(transaction)?,
-            false => EngagementLog::open(transaction)?,
+            false => EngagementLog::on_first_use(transaction),
         };
-        let table = WriteTable::open(transaction, ENGAGEMENT)?;
+        let table = WriteTable::on_first_use(transaction, ENGAGEMENT);
         Ok(Self { table, log, rows })
     }
 

@@ -16,15 +16,12 @@ use super::{
 };
 use crate::{
     StoreError, disk_full,
-    embedded::{
-        engagement::EngagementCache,
-        tables::{redb_table::ReadTable, transaction::WriteTables},
-    },
+    embedded::tables::redb_table::{self, ReadTable, WriteTable},
     rows::{
         META, Rows as _,
         meta::{META_FORMAT, READABLE_ROWS},
     },
-    rules::{lookup_cache::LookupCache, meta},
+    rules::meta,
 };
 
 /// Version of the stored format, in the file's header. The next one is 6, since 2 to 5 are taken
@@ -165,12 +162,8 @@ pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
 pub fn initialise(storage: Storage, store_bytes: [u8; 5]) -> Result<(), OpenError> {
     let database = redb::Builder::new().create_with_backend(Blocks::create(storage))?;
     let transaction = begin(&database)?;
-    {
-        let mut rows = EngagementCache::default();
-        let mut tables = WriteTables::open(&transaction, LookupCache::default(), &mut rows)
-            .map_err(StoreError::from)?;
-        meta::found(&mut tables.meta, store_bytes)?;
-    }
+    redb_table::create_missing(&transaction).map_err(StoreError::from)?;
+    meta::found(&mut WriteTable::on_first_use(&transaction, META), store_bytes)?;
     transaction.commit().map_err(StoreError::from)?;
     Ok(())
 }

@@ -6,15 +6,11 @@ use redb::{Database, ReadableDatabase as _, TableHandle as _};
 use crate::{
     StoreError,
     embedded::{
-        engagement::EngagementCache,
         file::transaction::begin,
-        tables::{
-            redb_table::{ReadTable, WriteTable},
-            transaction::WriteTables,
-        },
+        tables::redb_table::{self, ReadTable, WriteTable},
     },
     rows::{ALL, INDEX, META, RECORDS, Rows as _, TENANTS, keys},
-    rules::{lookup_cache::LookupCache, range_index},
+    rules::range_index,
 };
 
 /// Adds what a store of an older version lacks.
@@ -30,7 +26,7 @@ fn create_missing_tables(database: &Database) -> Result<(), StoreError> {
         return Ok(());
     }
     let transaction = begin(database)?;
-    drop(WriteTables::open(&transaction, LookupCache::default(), &mut EngagementCache::default())?);
+    redb_table::create_missing(&transaction)?;
     Ok(transaction.commit()?)
 }
 

@@ -1,6 +1,9 @@
 //! A table in redb, opened for writing or for reading.
 
-use std::ops::{Bound, RangeBounds};
+use std::{
+    ops::{Bound, RangeBounds},
+    sync::OnceLock,
+};
 
 use redb::{
     AccessGuard, CursorMut, ReadTransaction, ReadableTable, ReadableTableMetadata, TableDefinition,
@@ -9,7 +12,7 @@ use redb::{
 
 use crate::{
     StoreError,
-    rows::{Bytes, ReadRow, RowResult, Rows, Table, WriteRows},
+    rows::{ALL, Bytes, ReadRow, RowResult, Rows, Table, WriteRows},
 };
 
 type RedbTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
@@ -47,8 +50,13 @@ impl DoubleEndedIterator for Range<'_> {
 /// A table in a snapshot.
 pub(crate) struct ReadTable(InnerRead);
 
-/// A table in a transaction that writes.
-pub(crate) struct WriteTable<'t>(RedbTable<'t>);
+/// A table in a transaction that writes. It is opened when it is first used: a commit of events uses ten of thirty
+/// tables, and opening and closing the others took a tenth of its work.
+pub(crate) struct WriteTable<'t> {
+    transaction: &'t WriteTransaction,
+    table: Table,
+    opened: OnceLock<RedbTable<'t>>,
+}
 
 macro_rules! rows_of {
     ($table:ty) => {
@@ -63,18 +71,18 @@ macro_rules! rows_of {
                 Self: 'r;
 
             fn get(&self, key: &[u8]) -> Result<Option<Self::Bytes<'_>>, StoreError> {
-                Ok(ReadableTable::get(&self.0, key)?)
+                Ok(ReadableTable::get(self.opened()?, key)?)
             }
 
             fn range<'k>(
                 &self,
                 keys: impl RangeBounds<&'k [u8]> + 'k,
             ) -> Result<Self::Range<'_>, StoreError> {
-                Ok(Range(ReadableTable::range(&self.0, keys)?))
+                Ok(Range(ReadableTable::range(self.opened()?, keys)?))
             }
 
             fn len(&self) -> Result<u64, StoreError> {
-                Ok(ReadableTableMetadata::len(&self.0)?)
+                Ok(ReadableTableMetadata::len(self.opened()?)?)
             }
         }
     };
@@ -91,18 +99,18 @@ rows_of!(WriteTable<'_>);
 
 impl WriteRows for WriteTable<'_> {
     fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Self::Bytes<'_>>, StoreError> {
-        Ok(self.0.insert(key, value)?)
+        Ok(self.opened_mut()?.insert(key, value)?)
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<Option<Self::Bytes<'_>>, StoreError> {
-        Ok(self.0.remove(key)?)
+        Ok(self.opened_mut()?.remove(key)?)
     }
 
     fn remove_range<'k>(
         &mut self,
         keys: impl RangeBounds<&'k [u8]> + 'k,
     ) -> Result<(), StoreError> {
-        Ok(self.0.retain_in(keys, |_, _| false)?)
+        Ok(self.opened_mut()?.retain_in(keys, |_, _| false)?)
     }
 }
 
@@ -112,7 +120,26 @@ impl<'t> WriteTable<'t> {
         transaction: &'t WriteTransaction,
         table: Table,
     ) -> Result<Self, TableError> {
-        Ok(Self(transaction.open_table(definition(table))?))
+        let opened = transaction.open_table(definition(table))?;
+        Ok(Self { transaction, table, opened: opened.into() })
+    }
+
+    /// A table that is opened, and created where it is missing, when it is first used.
+    pub(crate) fn on_first_use(transaction: &'t WriteTransaction, table: Table) -> Self {
+        Self { transaction, table, opened: OnceLock::new() }
+    }
+
+    fn opened(&self) -> Result<&RedbTable<'t>, StoreError> {
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        let opened = self.transaction.open_table(definition(self.table))?;
+        Ok(self.opened.get_or_init(|| opened))
+    }
+
+    fn opened_mut(&mut self) -> Result<&mut RedbTable<'t>, StoreError> {
+        self.opened()?;
+        self.opened.get_mut().ok_or_else(|| StoreError::Internal("table not opened".to_owned()))
     }
 
     /// Cursor after this key.
@@ -120,14 +147,23 @@ impl<'t> WriteTable<'t> {
         &mut self,
         key: &[u8],
     ) -> Result<CursorMut<'_, &'static [u8], &'static [u8]>, StoreError> {
-        Ok(self.0.lower_bound_mut(Bound::Excluded(key))?)
+        Ok(self.opened_mut()?.lower_bound_mut(Bound::Excluded(key))?)
     }
 }
 
 impl ReadTable {
+    fn opened(&self) -> Result<&InnerRead, StoreError> {
+        Ok(&self.0)
+    }
+
     pub(crate) fn open(snapshot: &ReadTransaction, table: Table) -> Result<Self, TableError> {
         Ok(Self(snapshot.open_table(definition(table))?))
     }
+}
+
+/// Creates the tables that are missing.
+pub(crate) fn create_missing(transaction: &WriteTransaction) -> Result<(), TableError> {
+    ALL.into_iter().try_for_each(|table| WriteTable::open(transaction, table).map(drop))
 }
 
 /// A table in a snapshot; none in a store that was last written before that table existed.

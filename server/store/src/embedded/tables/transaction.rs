@@ -33,14 +33,14 @@ impl<'t> Transaction for Redb<'t> {
 }
 
 impl<'t> WriteTables<'t> {
-    /// Opens every table, and creates missing ones.
+    /// Every table, opened when it is first used.
     pub(crate) fn open(
         transaction: &'t WriteTransaction,
         known: LookupCache,
         engagement: &'t mut EngagementCache,
     ) -> Result<Self, TableError> {
         let engagement = TransactionEngagement::open(transaction, engagement)?;
-        Self::open_all(known, engagement, |table| WriteTable::open(transaction, table))
+        Self::open_all(known, engagement, |table| Ok(WriteTable::on_first_use(transaction, table)))
     }
 
     fn appended(&mut self) -> [&mut AppendTable<'t>; 7] {

@@ -3,19 +3,13 @@
 use redb::{Database, ReadableDatabase as _, backends::InMemoryBackend};
 
 use super::*;
-use crate::{
-    embedded::{engagement::EngagementCache, tables::transaction::WriteTables},
-    rules::lookup_cache::LookupCache,
-};
+use crate::embedded::tables::redb_table::create_missing;
 
 #[test]
 fn a_shared_snapshot_is_shared_until_another_snapshot_is_and_one_of_before_does_not_stay() {
     let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
     let writing = database.begin_write().unwrap();
-    drop(
-        WriteTables::open(&writing, LookupCache::default(), &mut EngagementCache::default())
-            .unwrap(),
-    );
+    create_missing(&writing).unwrap();
     writing.commit().unwrap();
     let take = || RedbSnapshot::new(database.begin_read().unwrap(), Arc::default());
     let latest = SnapshotCache::default();

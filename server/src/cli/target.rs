@@ -1,16 +1,16 @@
 //! Target of a command's calls: a running server, or the store of a stopped one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use poem::http::Method;
 use serde_json::Value;
 use svctrack_server::{
     api_client::{ApiClient, CommandOwner},
-    config::{Config, ConfigOverrides, FILE_NAME, StoreSettings},
+    config::{Config, ConfigOverrides, StoreSettings},
 };
 
-use super::output::print_out;
+use super::{configure::configure, output::print_out};
 
 /// The target of a call, and the form of its output.
 #[derive(Args)]
@@ -81,13 +81,4 @@ impl TargetArgs {
     ) -> Result<(), String> {
         if self.json { print_out(&response.to_string()) } else { print_out(&in_words()) }
     }
-}
-
-/// Settings in force: those that are given here win over the file of settings.
-///
-/// # Errors
-/// A message, when the file cannot be read, or a value is invalid.
-pub(crate) fn configure(given: ConfigOverrides) -> Result<Config, String> {
-    let file = ConfigOverrides::of_file(Path::new(FILE_NAME));
-    file.and_then(|file| given.over(file)).map_err(|error| error.to_string())
 }

@@ -17,7 +17,7 @@ use super::{
     by_ids::text,
     customers::Customers,
     excluded_licenses::{excluded, reasons_by_license},
-    person::engagement,
+    person_sections::engagement,
     renewals,
     reports::picture_of_company,
     visit::Visit,
