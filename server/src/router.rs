@@ -22,6 +22,7 @@ use crate::{
     path_tree::PathTree,
     request_id::RequestId,
     routes::{self, route_table},
+    served_parts::ServerPart,
     served_parts::{NAMES_OF_PAGES, is_page},
 };
 
@@ -117,6 +118,14 @@ const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const IS_PROCESSED: &str = "the call was processed, and there is no room for its response: check its effect before you send it again";
 
 impl RequestLayer {
+    /// Whether a browser opens an address that nothing has: it gets a page that says so.
+    fn is_mistyped_page(&self, request: &Request) -> bool {
+        request.method().is_safe()
+            && routes::accept_header::prefers(request, "text/html")
+            && self.app.parts.have(ServerPart::Pages)
+            && self.api.routes.find(request.uri().path()).is_none()
+    }
+
     /// The response, if there is room for it in memory; else an error.
     fn admit(&self, response: Response, is_read: bool, request_id: &str) -> Response {
         let is_page = response.content_type().is_some_and(|kind| kind.starts_with("text/html"));
@@ -151,6 +160,7 @@ impl Endpoint for RequestLayer {
                 (None, future::err(Error::RouteNotFound).boxed())
             }
             true => self.pages.route(request),
+            false if self.is_mistyped_page(&request) => self.pages.route(request),
             false => self.api.route(request),
         };
         let running = RunningRequest::new(&self.app.observe, request_id, arrived, route);

@@ -454,6 +454,15 @@ async fn a_page_that_does_not_exist_is_a_page_for_browsers() {
     let unsigned = get("/app/nothing", browser).await;
     assert_eq!(unsigned.status, StatusCode::NOT_FOUND);
     assert!(!has_menu(unsigned.text()), "{}", unsigned.text());
+    // Nor is one without a place among the pages.
+    let signed_in = [("accept", browser), ("cookie", reader.cookie.as_str())];
+    let other = server.anonymous.send(Method::GET, "/nothing", &signed_in, "").await.unwrap();
+    assert_eq!(other.status, StatusCode::NOT_FOUND);
+    assert!(has_menu(other.text()), "{}", other.text());
+    for accept in ["*/*", "application/json"] {
+        let program = get("/nothing", accept).await;
+        assert_eq!(program.headers["content-type"], "application/problem+json");
+    }
     let docs = get("/docs/nothing", browser).await;
     assert_eq!(docs.status, StatusCode::NOT_FOUND);
     let is_page = docs.text().contains("This page does not exist.");

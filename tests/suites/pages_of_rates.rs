@@ -104,8 +104,45 @@ async fn rates_are_lines_of_a_form() {
     let pairs =
         [("base", "EUR"), ("shown", "{}"), ("currency", "USD"), ("from", ""), ("rate", "1")];
     let late = reader.submit(PATH, &pairs).await;
-    assert!(late.text().contains("were changed since this page was opened"), "{}", late.text());
+    let html = late.text();
+    assert!(html.contains("were changed since this page was opened"), "{html}");
     assert_eq!(stored(&server).await, left);
+    let (_, now) = html.split_once("Stored now").unwrap();
+    assert!(now.contains("2025-01-01") && now.contains("0.95"), "{html}");
+    // Who has seen them replaces them by saving again.
+    let shown = values(html, "shown").concat().replace("&quot;", "\"");
+    let again =
+        [("base", "EUR"), ("shown", &*shown), ("currency", "USD"), ("from", ""), ("rate", "1")];
+    assert_eq!(reader.submit(PATH, &again).await.status, StatusCode::SEE_OTHER);
+    assert_eq!(stored(&server).await, json!({"base": "EUR", "rates": {"USD": 1}}));
     send(&reader, "", &[]).await.unwrap();
     assert_eq!(stored(&server).await, Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_form_of_rates_names_the_currencies_that_licenses_have_and_it_does_not() {
+    let server = InProcess::start().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    assert!(!page(&reader, PATH).await.contains("Licenses have amounts"));
+    let company = server.client.post("/companies", &json!({"name": "Ada"})).await.json();
+    for currency in ["EUR", "USD", "SEK"] {
+        let license = json!({"companyId": company["_id"], "product": "Suite", "fromDate": "2026-01-01", "toDate": "2036-01-01",
+            "mrr": 100, "_currency": currency});
+        assert!(server.client.post("/licenses", &license).await.status.is_success());
+    }
+    let lines = [["usd", "", "0.92"], ["GBP", "", "1.17"], ["SEK", "", "0.09"]];
+    send(&reader, "CHF", &lines).await.unwrap();
+    let html = page(&reader, PATH).await;
+    for note in [
+        "Licenses have amounts in EUR, SEK, USD.",
+        "No rate: EUR, USD.",
+        "No license has amounts in CHF, usd.",
+    ] {
+        assert!(html.contains(note), "{note}: {html}");
+    }
+    send(&reader, "EUR", &[["USD", "", "0.92"], ["GBP", "", "1.17"], ["SEK", "", "0.09"]])
+        .await
+        .unwrap();
+    let html = page(&reader, PATH).await;
+    assert!(!html.contains("No rate") && !html.contains("No license has"), "{html}");
 }

@@ -78,6 +78,7 @@ fn figures(record: &Map<String, Value>, base: &BaseCurrency, zone: Zone) -> Vec<
     let currency = base.of_total(paid.into_iter().flat_map(Map::keys).map(String::as_str));
     let mut paid: Vec<_> = paid.into_iter().flatten().collect();
     paid.sort_by_key(|(currency, _)| currency.is_empty());
+    let is_converted = !currency.is_empty() && paid.iter().any(|(paid, _)| *paid != currency);
     let each: Vec<String> = paid
         .into_iter()
         .filter_map(|(currency, amount)| Some(paid_in(amount.as_f64()?, currency)))
@@ -90,13 +91,17 @@ fn figures(record: &Map<String, Value>, base: &BaseCurrency, zone: Zone) -> Vec<
     let at_renewal = number("renewalMrr").map(|mrr| format!("MRR then {}", money(mrr, currency)));
     let figure =
         |label, value: String, note: String| Figure { label, value, note, path: String::new() };
+    // One figure has one currency: what is paid in others is converted, and stands beside it.
+    let converted = number("mrr").filter(|_| is_converted);
+    let (mrr, paid) = match converted {
+        Some(mrr) => (money(mrr, currency), Some(format!("paid: {}", each.join(", ")))),
+        None if each.is_empty() => (money(0.0, currency), None),
+        None => (each.join(", "), None),
+    };
+    let arr = number("arr").map(|arr| format!("ARR {}", money(arr, currency)));
     let mut figures = vec![
         figure("Status", text(record, "status").to_owned(), String::new()),
-        figure(
-            "MRR",
-            if each.is_empty() { money(0.0, currency) } else { each.join(", ") },
-            number("arr").map(|arr| format!("ARR {}", money(arr, currency))).unwrap_or_default(),
-        ),
+        figure("MRR", mrr, arr.into_iter().chain(paid).collect::<Vec<_>>().join("; ")),
         figure("Renewal", renewal, at_renewal.unwrap_or_default()),
     ];
     figures.extend(engagement(record, zone));

@@ -36,6 +36,15 @@ async fn report_of_day(visit: &Visit, chosen: Option<&str>, to: &str) -> Result<
     visit.api.get(&address("/reports/mrr", &[], &query)).await
 }
 
+/// Currencies of the licenses; none for a token that reads no reports.
+pub(super) async fn license_currencies(visit: &Visit) -> Result<Vec<String>, Error> {
+    if !visit.api.may("reports:read") {
+        return Ok(Vec::new());
+    }
+    let report = report_of_day(visit, None, "").await?;
+    Ok(report.currencies.into_iter().map(|it| it.currency).collect())
+}
+
 /// Choice of a currency: among those of the licenses, those with a rate, and the chosen one.
 pub(super) async fn currency_choice(
     visit: &Visit,

@@ -9,23 +9,24 @@ use svctrack_core::{
     value::{Day, Document, Json},
 };
 use svctrack_web::pages::{
-    Problem, RateLine, RatesView, capitalized, document_of, field_of_line, rates_page,
+    Problem, RateLine, RatesView, SetRates, capitalized, document_of, field_of_line, rates_page,
 };
 
 use super::{
+    currencies::license_currencies,
     respond::{html, rejected, see},
     saving::{self, RejectedForm, StoredForm},
-    submitted_form::sent,
+    submitted_form::{notice_of, sent},
     visit::Visit,
 };
-use crate::error::Error;
+use crate::{error::Error, routes::query_pairs};
 
 /// Address of the page.
 pub(super) const PAGE: &str = "/app/settings/rates";
 const PATH: &str = "/settings";
+const NOTICES: &[(&str, &str)] = &[("saved", "The rates were saved.")];
 /// Problem of a form that was filled from other rates than those that are stored now.
-const CHANGED: &str =
-    "The rates were changed since this page was opened. Open it again to see them.";
+const CHANGED: &str = "The rates were changed since this page was opened. The ones that are stored now are below yours. To replace them, save again.";
 /// Problem of rates without a currency that they convert into.
 const NO_BASE: &str =
     "The rates need a base currency: the code of the one that they convert into, such as EUR.";
@@ -40,19 +41,27 @@ fn stored(settings: &Map<String, Value>) -> String {
 }
 
 /// `GET /app/settings/rates`
-pub(super) async fn show(visit: Visit, _: Request) -> Result<Response, Error> {
+pub(super) async fn show(visit: Visit, request: Request) -> Result<Response, Error> {
     let (settings, _) = visit.api.record(PATH).await?;
     let shown = stored(&settings);
-    let settings = document_of(&settings);
+    let SetRates { base, rates } = set_rates(&settings);
+    let licensed = license_currencies(&visit).await?;
+    let view = RatesView { base, rates, shown, licensed, ..RatesView::default() };
+    let mut shell = visit.shell;
+    shell.notice = notice_of(&query_pairs(&request), NOTICES);
+    Ok(html(rates_page(&shell, &view)))
+}
+
+/// The rates of the settings.
+fn set_rates(settings: &Map<String, Value>) -> SetRates {
+    let settings = document_of(settings);
     let rates = Currencies::from_settings(&settings);
-    let base = Currencies::base_of(&settings).unwrap_or_default();
     let rates = rates.iter().flat_map(Currencies::rates).map(|(currency, from, rate)| RateLine {
         currency: currency.to_owned(),
         from: from.map(|day| day.to_string()).unwrap_or_default(),
         rate: rate.to_string(),
     });
-    let rates = rates.collect();
-    Ok(html(rates_page(&visit.shell, &RatesView { base, rates, shown, problems: Vec::new() })))
+    SetRates { base: Currencies::base_of(&settings).unwrap_or_default(), rates: rates.collect() }
 }
 
 /// `POST /app/settings/rates`
@@ -60,9 +69,14 @@ pub(super) async fn save(visit: Visit, mut request: Request) -> Result<Response,
     let (pairs, _room) = visit.form(&mut request).await?;
     let (settings, version) = visit.api.record(PATH).await?;
     let base = sent(&pairs, "base").trim().to_owned();
-    let (shown, rates) = (sent(&pairs, "shown").to_owned(), lines_of(&pairs));
+    let (mut shown, rates) = (sent(&pairs, "shown").to_owned(), lines_of(&pairs));
+    let mut stored_since = None;
     let problems = match setting(&base, &rates) {
-        Ok(_) if shown != stored(&settings) => vec![of_all(CHANGED.to_owned())],
+        Ok(_) if shown != stored(&settings) => {
+            shown = stored(&settings);
+            stored_since = Some(set_rates(&settings));
+            vec![of_all(CHANGED.to_owned())]
+        }
         Ok(currencies) => {
             let pairs = vec![
                 (CURRENCIES.name.to_owned(), currencies),
@@ -70,7 +84,7 @@ pub(super) async fn save(visit: Visit, mut request: Request) -> Result<Response,
             ];
             let stored = StoredForm { def: &SETTINGS, record: &settings, version: &version };
             match saving::save(&visit, (Method::PUT, PATH), pairs, &stored).await? {
-                Ok(_) => return Ok(see("/app/settings?done=saved")),
+                Ok(_) => return Ok(see("/app/settings/rates?done=saved")),
                 Err(RejectedForm { problems, .. }) => {
                     problems.into_iter().map(|problem| of_all(problem.message)).collect()
                 }
@@ -78,7 +92,9 @@ pub(super) async fn save(visit: Visit, mut request: Request) -> Result<Response,
         }
         Err(problems) => problems,
     };
-    Ok(rejected(rates_page(&visit.shell, &RatesView { base, rates, shown, problems })))
+    let licensed = license_currencies(&visit).await?;
+    let view = RatesView { base, rates, stored_since, shown, licensed, problems };
+    Ok(rejected(rates_page(&visit.shell, &view)))
 }
 
 /// A problem of no single field.

@@ -2,7 +2,7 @@
 
 use svctrack_core::{
     resources::company::COMPANY,
-    revenue::{Interval, SegmentBy},
+    revenue::{Interval, RenewalsBy, SegmentBy},
 };
 use svctrack_web::pages::{Choice, Problem, property_label};
 
@@ -20,6 +20,8 @@ const PARTS: &[&str] = &["figures", "cohorts", "actions"];
 
 /// Report whose figures can be split by a property of companies.
 pub(super) const MRR: &str = "mrr";
+/// Report of renewals, by the end of licenses or by their last day of notice.
+const RENEWALS: &str = "renewals";
 
 /// Parameters of the pages of reports; a report that has no use for one of them ignores it.
 const PARAMETERS: &[&str] = &["from", "to", "interval", "companyId", "by", "part", CURRENCY];
@@ -27,7 +29,7 @@ const PARAMETERS: &[&str] = &["from", "to", "interval", "companyId", "by", "part
 /// Months that a report shows by default: a year until now, or a year from now.
 const MONTHS: i32 = 12;
 /// Reports that look ahead.
-const AHEAD: &[&str] = &["renewals", "forecast"];
+const AHEAD: &[&str] = &[RENEWALS, "forecast"];
 
 /// Parameters of a report, each with the value that was chosen, or its default; and what is wrong with them.
 pub(super) async fn choices_of(
@@ -54,6 +56,9 @@ pub(super) async fn choices_of(
     ];
     if report == MRR {
         choices.push(segments(choice("by", "", &[])));
+    }
+    if report == RENEWALS {
+        choices.push(choice("by", "end", RenewalsBy::NAMES));
     }
     if report == USAGE {
         let part = choice("part", "figures", PARTS);

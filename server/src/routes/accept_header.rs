@@ -9,7 +9,7 @@ pub(super) fn prefers_csv(request: &Request) -> bool {
 
 /// Whether the request prefers a form to JSON, by name. JSON has the weight of its own range, else that of `application/*`
 /// or `*/*`; of equal weights the first name wins.
-pub(super) fn prefers(request: &Request, form: &str) -> bool {
+pub(crate) fn prefers(request: &Request, form: &str) -> bool {
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     let ranges: Vec<(String, f32)> = accepted
         .filter_map(|value| value.to_str().ok())

@@ -1,7 +1,7 @@
 //! Handlers, one file per group of routes. Each parses its request, calls the store, and responds; no rule is
 //! here. [`route_table`] has all routes.
 
-mod accept_header;
+pub(crate) mod accept_header;
 pub(crate) mod activities;
 pub(crate) mod activity_stream;
 pub(crate) mod audit;

@@ -74,7 +74,7 @@ pub use self::{
     live::{LiveView, live_page},
     parts::{Paging, Problem},
     problem::problem_page,
-    rates::{RateLine, RatesView, field_of_line, rates_page},
+    rates::{RateLine, RatesView, SetRates, field_of_line, rates_page},
     record::{RecordView, RelatedList, record_page, title_of},
     record_form::{document_of, record_form},
     record_sections::RecordSection,

@@ -1,6 +1,6 @@
 //! Base currency of the tenant, and the exchange rates into it: a form with a line for each rate.
 
-use std::iter;
+use std::{collections::BTreeSet, iter};
 
 use hypertext::prelude::*;
 
@@ -24,11 +24,22 @@ pub struct RateLine {
     pub rate: String,
 }
 
+/// A base currency, and rates into it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SetRates {
+    pub base: String,
+    pub rates: Vec<RateLine>,
+}
+
 /// The currencies of the tenant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RatesView {
     pub base: String,
     pub rates: Vec<RateLine>,
+    /// Rates that somebody else has stored since the form was opened.
+    pub stored_since: Option<SetRates>,
+    /// Currencies of the licenses.
+    pub licensed: Vec<String>,
     /// The setting that the form was filled from, as JSON.
     pub shown: String,
     pub problems: Vec<Problem>,
@@ -67,11 +78,13 @@ pub fn rates_page(shell: &Shell, view: &RatesView) -> Page {
             (hidden("shown", &view.shown))
             div.field {
                 label for="f-base" { "Base currency" }
-                input #f-base name="base" value=(view.base) aria-describedby=(described) autocomplete="off"
+                input #f-base name="base" value=(view.base) aria-describedby=(described) autocomplete="off" list="licensed"
                     aria-invalid=[of_base.map(|_| "true")];
                 p.help id="h-base" { "A code such as EUR, as licenses have it." }
                 @if let Some(problem) = of_base { p.bad id="p-base" { (problem.message) } }
             }
+            datalist #licensed { @for currency in &view.licensed { option value=(currency) {} } }
+            (notes(view))
             p.help {
                 "A rate is what one unit of the currency is worth in the base currency: 0.92 where 1 USD is worth 0.92 EUR. "
                 "It is valid from its day until the next one of the same currency, or always where it has no day. "
@@ -80,8 +93,55 @@ pub fn rates_page(shell: &Shell, view: &RatesView) -> Page {
             (table("Exchange rates", heads, &rows))
             div.actions { button.main type="submit" { "Save" } }
         }
+        @if let Some(stored) = &view.stored_since {
+            h2 { "Stored now" }
+            p { "Base currency: " @if stored.base.is_empty() { "none" } @else { (stored.base) } }
+            (table("Stored exchange rates", heads, &stored_rows(&stored.rates)))
+        }
     };
     page(layout(shell, "Exchange rates", main))
+}
+
+fn stored_rows(rates: &[RateLine]) -> impl Renderable + '_ {
+    maud! {
+        tbody.stacked {
+            @for line in rates {
+                tr {
+                    td data-label="Currency" { (line.currency) }
+                    td data-label="Valid from" { (line.from) }
+                    td data-label="Rate" { (line.rate) }
+                }
+            }
+        }
+    }
+}
+
+/// What the licenses need that the rates do not have: a code in other letters is another currency.
+fn notes(view: &RatesView) -> impl Renderable + '_ {
+    let is_known = |code: &String| {
+        *code == view.base
+            || view.rates.iter().any(|line| line.currency == *code && !line.rate.is_empty())
+    };
+    let without: Vec<_> = view.licensed.iter().filter(|code| !is_known(code)).cloned().collect();
+    // A rate may be there before the first license.
+    let is_like_another =
+        |code: &&str| view.licensed.iter().any(|it| it.eq_ignore_ascii_case(code));
+    let is_unused = |code: &&str| !code.is_empty() && !view.licensed.iter().any(|it| it == code);
+    let rated = view.rates.iter().map(|line| line.currency.as_str()).filter(is_like_another);
+    let unused: BTreeSet<_> =
+        iter::once(view.base.as_str()).chain(rated).filter(is_unused).collect();
+    let unused = Vec::from_iter(unused).join(", ");
+    maud! {
+        @if !view.licensed.is_empty() {
+            p.help { "Licenses have amounts in " (view.licensed.join(", ")) "." }
+            @if !view.base.is_empty() && !without.is_empty() {
+                p.hint { "No rate: " (without.join(", ")) ". Reports give no converted total without it." }
+            }
+            @if !unused.is_empty() {
+                p.hint { "No license has amounts in " (unused) ". Codes differ by upper and lower case." }
+            }
+        }
+    }
 }
 
 /// Input of a line, with what is wrong with it below.
@@ -95,10 +155,11 @@ fn cell<'v>(
     let problem = view.problems.iter().find(|problem| problem.field == id);
     let kind = if name == "from" { "date" } else { "text" };
     let mode = (name == "rate").then_some("decimal");
+    let known = (name == "currency").then_some("licensed");
     maud! {
         td data-label=(label) {
             div.input {
-                input id={ "f-" (id) } type=(kind) name=(name) aria-label=(label) value=(value) inputmode=[mode]
+                input id={ "f-" (id) } type=(kind) name=(name) aria-label=(label) value=(value) inputmode=[mode] list=[known]
                     aria-invalid=[problem.map(|_| "true")] aria-describedby=[problem.map(|_| format!("p-{id}"))]
                     autocomplete="off";
                 @if let Some(problem) = problem { p.bad id={ "p-" (id) } { (problem.message) } }

@@ -156,7 +156,7 @@ pub(super) fn choice_field(choice: &Choice) -> impl Renderable {
     let id = format!("c-{}", choice.name);
     maud! {
         div {
-            label for=(id) { (parameter_label(choice.name)) }
+            label for=(id) { (choice.label()) }
             @if choice.values.is_empty() {
                 @let list = (!choice.suggested.is_empty()).then(|| list_id(choice.name));
                 input id=(id) name=(choice.name) value=(choice.text.as_ref().unwrap_or(&choice.value)) list=[&list]
@@ -181,11 +181,20 @@ pub(super) fn choice_field(choice: &Choice) -> impl Renderable {
 }
 
 impl Choice {
+    /// Label of the parameter: one name has a few values in one report, and properties in another.
+    fn label(&self) -> String {
+        match (self.name, self.values.is_empty()) {
+            ("by", false) => "Due at".to_owned(),
+            (name, _) => parameter_label(name),
+        }
+    }
+
     /// Text of a possible value: names of the API in words, and currencies as they are.
     fn text_of(&self, value: &str) -> String {
         match (self.name, value) {
             (_, "") => self.text.clone().unwrap_or_else(|| "All".to_owned()),
             ("baseCurrency", currency) => currency.to_owned(),
+            ("by", "notice") => "Last day of notice".to_owned(),
             (_, name) => label_of(name),
         }
     }

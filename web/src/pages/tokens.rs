@@ -6,6 +6,7 @@ use svctrack_core::{
     access::{ACTIONS, OPERATOR, READ_ALL, SESSION},
     resources::REGISTRY,
     schema::ResourceDef,
+    value::Day,
 };
 
 use super::{
@@ -302,7 +303,7 @@ pub fn new_token_page(shell: &Shell, view: &NewTokenView) -> Page {
             (csrf(shell))
             div.record {
                 (text_field("label", "Label *", &view.label, "Purpose of the token, such as the name of a program.", &view.problems))
-                (text_field("expiresAt", "Expires", &view.expires, "A day such as 2026-01-31, or a date and time. Default: as late as possible.", &view.problems))
+                (day_field("expiresAt", "Expires", &view.expires, "The first day on which the token is rejected, in UTC. Default: as late as possible.", &view.problems))
                 (text_field("userId", "Acts as user", &view.user, "An id, extid-… or srcid-…. Default: a new user.", &view.problems))
             }
             fieldset.scopes id="f-scopes" tabindex="-1" {
@@ -330,6 +331,28 @@ pub(super) fn text_field<'v>(
     help: &'v str,
     problems: &'v [Problem],
 ) -> impl Renderable + 'v {
+    field("text", (name, label), value, help, problems)
+}
+
+/// Field of a day; a value that is none stays as it was sent.
+fn day_field<'v>(
+    name: &'v str,
+    label: &'v str,
+    value: &'v str,
+    help: &'v str,
+    problems: &'v [Problem],
+) -> impl Renderable + 'v {
+    let is_day = value.is_empty() || Day::parse(value).is_some();
+    field(if is_day { "date" } else { "text" }, (name, label), value, help, problems)
+}
+
+fn field<'v>(
+    kind: &'v str,
+    (name, label): (&'v str, &'v str),
+    value: &'v str,
+    help: &'v str,
+    problems: &'v [Problem],
+) -> impl Renderable + 'v {
     let problem = problems.iter().find(|problem| problem.field == name);
     let invalid = problem.map(|_| "true");
     let described =
@@ -337,7 +360,7 @@ pub(super) fn text_field<'v>(
     maud! {
         div.field {
             label for={ "f-" (name) } { (label) }
-            input id={ "f-" (name) } name=(name) value=(value) autocomplete="off" spellcheck="false"
+            input id={ "f-" (name) } type=(kind) name=(name) value=(value) autocomplete="off" spellcheck="false"
                 aria-invalid=[invalid] aria-describedby=(described);
             p.help id={ "h-" (name) } { (help) }
             @if let Some(problem) = problem { p.bad id={ "p-" (name) } { (problem.message) } }
