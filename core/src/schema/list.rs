@@ -11,7 +11,7 @@ use super::{
     search::Search,
 };
 use crate::value::{
-    Document, Members, ObjectId, Timestamp, ValidationError, validation_error::DATE_FORM,
+    Document, Members, ObjectId, Timestamp, ValidationError, nearest, validation_error::DATE_FORM,
 };
 
 /// Longest text of a `search`, in characters (R27).
@@ -296,7 +296,12 @@ fn parse_sort(def: &ResourceDef, value: &str) -> Result<Option<Sort>, Validation
     if is_property(def.fields, path) {
         return Ok(Some(Sort { path: path.to_owned(), descending }));
     }
-    Err(unreadable("sort", "a property, with a leading `-` to reverse the order", value))
+    let expected = "a property, with a leading `-` to reverse the order";
+    let mut issue = unreadable("sort", expected, value);
+    if let Some(nearest) = nearest(path, def.fields.iter().map(|field| field.name)) {
+        issue.message.push_str(&format!("; did you mean `{nearest}`?"));
+    }
+    Err(issue)
 }
 
 fn parse_search(value: &str) -> Result<Search, ValidationError> {
@@ -355,7 +360,11 @@ mod tests {
         check_rejected("after=x", "`after` must be an `_id`; found `x`");
         check_rejected(
             "sort=-colour",
-            "`sort` must be a property, with a leading `-` to reverse the order; found `-colour`",
+            "`sort` must be a property, with a leading `-` to reverse the order; found `-colour`; did you mean `color`?",
+        );
+        check_rejected(
+            "sort=sunshine",
+            "`sort` must be a property, with a leading `-` to reverse the order; found `sunshine`",
         );
         check_rejected(
             "sort=name&after=6553f1000102030405ffffff",
