@@ -139,6 +139,7 @@ async fn the_search_finds_each_kind_of_record_and_pages() {
         ("forec", "/app/reports/forecast"),
         ("exchange", "/app/settings/rates"),
         ("import+lic", "/app/import/licenses"),
+        ("new+lic", "/app/records/licenses/new"),
     ] {
         let html = page(&reader, &format!("/app/search?q={query}")).await;
         let results = html.split("id=\"results\"").nth(1).unwrap();

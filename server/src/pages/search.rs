@@ -13,7 +13,9 @@ use svctrack_web::pages::{
     HitGroup, SearchHit, SearchView, address, label_of, search_page, title_of,
 };
 
-use super::{by_ids::text, import, rates, respond::html, submitted_form::sent, visit::Visit};
+use super::{
+    by_ids::text, import, rates, records, respond::html, submitted_form::sent, visit::Visit,
+};
 use crate::{error::Error, routes::query_pairs};
 
 /// Maximum number of hits of a resource that are shown.
@@ -75,7 +77,7 @@ pub(super) async fn search(visit: Visit, request: Request) -> Result<Response, E
     if !view.query.is_empty() {
         view.groups.push(pages(&visit, &view.query));
         for searched in readable {
-            view.groups.push(records(&visit, searched, &view.query).await?);
+            view.groups.push(found(&visit, searched, &view.query).await?);
         }
         view.groups.retain(|group| !group.hits.is_empty());
     }
@@ -95,6 +97,11 @@ fn pages(visit: &Visit, query: &str) -> HitGroup {
     let rates =
         visit.shell.has("/app/settings").then_some(("Exchange rates", "Settings", rates::PAGE));
     let rates = rates.and_then(|(label, note, path)| page(label.to_owned(), note, path.to_owned()));
+    let new = REGISTRY.iter().filter(|def| records::may(visit, def, "create"));
+    let new = new.filter_map(|def| {
+        let label = format!("New {}", label_of(def.name).to_lowercase());
+        page(label, "", address("/app/records/{}/new", &[def.path], &[]))
+    });
     let imports = REGISTRY.iter().filter(|def| import::may_import(visit, def));
     let imports = imports.filter_map(|def| {
         let label = format!("Import {}", label_of(def.path).to_lowercase());
@@ -102,18 +109,14 @@ fn pages(visit: &Visit, query: &str) -> HitGroup {
     });
     HitGroup {
         label: "Pages".to_owned(),
-        hits: sections.chain(rates).chain(imports).collect(),
+        hits: sections.chain(rates).chain(new).chain(imports).collect(),
         all: None,
     }
 }
 
 /// The records of a resource in which a text is found. Lists are read one after another: each uses all processors that
 /// are idle.
-async fn records(
-    visit: &Visit,
-    searched: &SearchedResource,
-    query: &str,
-) -> Result<HitGroup, Error> {
+async fn found(visit: &Visit, searched: &SearchedResource, query: &str) -> Result<HitGroup, Error> {
     let path = searched.def.path;
     let limit = (SHOWN + 1).to_string();
     let (mut hits, mut all) = (Vec::new(), None);
