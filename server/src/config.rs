@@ -27,21 +27,13 @@ use crate::{
     tls::settings::TlsFiles,
 };
 
+use self::options::{DEFAULT_BACKUP_KEEP, DEFAULT_RATE_LIMIT, DEFAULT_TRACKING_DAILY_MB};
 pub use self::{
     error::ConfigError,
     file::{FILE_NAME, names_in_file},
     options::{AddressSettings, ConfigOverrides, Engine, StoreSettings},
 };
 
-/// Requests a second of a token: more than a program with bulk calls needs, fewer than would slow others.
-const DEFAULT_RATE_LIMIT: u32 = 150;
-
-/// Default of the events of a tenant in a day, in MiB: some three million small ones, 35 a second. A disk of 20 GB
-/// lasts for weeks with a sender at this limit, and fills in minutes without it.
-const DEFAULT_TRACKING_DAILY_MB: u32 = 1_024;
-
-/// Backups that are retained: a week of daily ones.
-const DEFAULT_BACKUP_KEEP: u32 = 7;
 /// Folder of backups in the data folder.
 const BACKUPS: &str = "backups";
 

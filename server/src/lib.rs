@@ -55,7 +55,7 @@ pub mod script_info;
 mod sender_limits;
 pub mod served_parts;
 mod setting_text;
-mod shutdown_signals;
+mod shutdown;
 mod text_file;
 pub mod tls;
 pub mod transfer;

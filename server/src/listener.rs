@@ -18,9 +18,10 @@ use tokio::{
 use crate::{
     connections::Connections,
     http_connection::{Connection, ConnectionPeers},
-    limits::{ACCEPT_PAUSE, MAX_CONNECTIONS, RESERVED_FILES, STOP_STALL, STOP_TIMEOUT},
+    limits::{ACCEPT_PAUSE, MAX_CONNECTIONS, RESERVED_FILES},
     observe::connection_counts::{ConnectionCounts, RejectionCause},
     proxies::Proxies,
+    shutdown,
     tls::acceptor::Tls,
     workers::Workers,
 };
@@ -109,23 +110,8 @@ where
     }
     drop(listener);
     stopping.send_replace(true);
-    finish(graceful, &connections).await;
+    shutdown::finish(graceful, &connections).await;
     Ok(())
-}
-
-/// Lets requests in flight finish, within their time.
-async fn finish(graceful: GracefulShutdown, connections: &Connections) {
-    let mut finished = std::pin::pin!(graceful.shutdown());
-    if tokio::time::timeout(STOP_STALL, &mut finished).await.is_ok() {
-        return;
-    }
-    connections.end_waiting();
-    if tokio::time::timeout(STOP_TIMEOUT, finished).await.is_err() {
-        tracing::warn!(
-            seconds = STOP_TIMEOUT.as_secs(),
-            "requests in progress aborted at shutdown"
-        );
-    }
 }
 
 /// Passes a connection to a worker, which owns it from then on.

@@ -32,7 +32,7 @@ use crate::{
     printer::Printer,
     router,
     served_parts::ServerPart,
-    shutdown_signals::ShutdownSignals,
+    shutdown::ShutdownSignals,
     tls::{acceptor::Tls, reload::Reload},
     workers::Workers,
 };

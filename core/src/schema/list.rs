@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use super::{
     field::FieldDef,
     filter::{Filter, parse_date, split_operator, unreadable},
+    list_limits::{ListLimits, parse_limit},
     order::{Sort, SortKey},
     parameter_reader::{ParameterReader, ReadQuery, is_property},
-    resource::{ListLimits, ResourceDef},
+    resource::ResourceDef,
     search::Search,
 };
 use crate::value::{
@@ -269,15 +270,6 @@ fn selected_custom(select: &[String], record: &Document, selected: &mut Document
 fn contains(def: &ResourceDef, record: &dyn Members, search: &Search) -> bool {
     let texts = def.searched.iter().filter_map(|name| record.get(name)?.as_str());
     texts.into_iter().any(|text| search.is_in(&text))
-}
-
-/// Reads a `limit` from 1 to the maximum. A larger one is rejected: a shorter page than requested would end a caller's
-/// paging loop early (R13).
-pub(crate) fn parse_limit(value: &str, limits: ListLimits) -> Result<usize, ValidationError> {
-    let limit = value.parse().ok().filter(|limit| (1..=limits.max).contains(limit));
-    limit.ok_or_else(|| {
-        unreadable("limit", &format!("a whole number from 1 to {}", limits.max), value)
-    })
 }
 
 fn parse_offset(value: &str) -> Result<usize, ValidationError> {

@@ -2,7 +2,8 @@
 
 use super::{
     filter::{Filter, unreadable},
-    list::{parse_after, parse_bool, parse_limit},
+    list::{parse_after, parse_bool},
+    list_limits::parse_limit,
     parameter_reader::ParameterReader,
     resource::ResourceDef,
 };

@@ -18,6 +18,7 @@ pub mod form;
 pub mod index;
 #[cfg(feature = "records")]
 pub mod list;
+pub mod list_limits;
 #[cfg(feature = "records")]
 mod log_page;
 pub mod lookup;
@@ -41,10 +42,9 @@ pub use self::{
         ComputedOnRead, CurrencyOf, Field, FieldDef, FieldKind, Fill, OnMissing, ReferenceDef,
     },
     index::IndexEntry,
+    list_limits::ListLimits,
     lookup::{FillCtx, Lookup, LookupError, ReadCtx},
-    resource::{
-        BodyOrigin, CompletionContext, ListLimits, ResourceDef, SentBody, SideRecord, VERSION,
-    },
+    resource::{BodyOrigin, CompletionContext, ResourceDef, SentBody, SideRecord, VERSION},
 };
 #[cfg(feature = "records")]
 #[doc(inline)]

@@ -2,6 +2,7 @@
 
 use super::{
     field::FieldDef,
+    list_limits::ListLimits,
     lookup::{Lookup, LookupError},
 };
 use crate::value::{Document, IdSequence, JsonRef, ObjectId, Timestamp, ValidationError};
@@ -54,15 +55,6 @@ pub struct ResourceDef {
     pub prepare: fn(&mut SentBody<'_>),
     /// Completes a merged record from other records and checks it, before `if_absent` and `on_write` fields are filled.
     pub complete: fn(&mut Document, &mut CompletionContext<'_>) -> Result<(), LookupError>,
-}
-
-/// Numbers of records in a list (R13).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListLimits {
-    /// Records of a page without a `limit`.
-    pub default: usize,
-    /// The greatest `limit` that is accepted.
-    pub max: usize,
 }
 
 /// The version of a record, which only responses have.

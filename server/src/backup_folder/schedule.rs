@@ -15,7 +15,7 @@ use svctrack_store::{
 use tokio::task::spawn_blocking;
 
 use super::{
-    folder::{self, BackupsInFolder, name_of},
+    backup_files::{self, BackupsInFolder, name_of},
     status::{BackupStatus, Backups},
     unfinished_file::UnfinishedFile,
 };
@@ -141,7 +141,8 @@ async fn look(
     before: BackupStatus,
 ) -> BackupStatus {
     let folder = schedule.folder.clone();
-    let found = run_blocking(move || folder::backups_in(&folder, store)).await.unwrap_or_default();
+    let found =
+        run_blocking(move || backup_files::backups_in(&folder, store)).await.unwrap_or_default();
     let BackupsInFolder { foreign, skipped, .. } = found;
     let (newest, ahead) = (found.own.last(), found.ahead_of_clock(now));
     if ahead > before.ahead {
@@ -164,8 +165,8 @@ async fn make(store: &dyn Store, schedule: &Schedule) -> Result<Manifest, Backup
         if !folder.try_exists()? {
             return Ok(None);
         }
-        folder::remove_unfinished(&folder)?;
-        let sequence = folder::backups_in(&folder, own)?.next_sequence();
+        backup_files::remove_unfinished(&folder)?;
+        let sequence = backup_files::backups_in(&folder, own)?.next_sequence();
         let unfinished = UnfinishedFile::in_folder(&folder)?;
         let file = unfinished.file()?;
         Ok(Some((unfinished, file, sequence)))
@@ -175,7 +176,7 @@ async fn make(store: &dyn Store, schedule: &Schedule) -> Result<Manifest, Backup
     let (folder, keep, at) = (schedule.folder.clone(), schedule.keep, manifest.at());
     let finish = move || {
         unfinished.finish(&folder.join(name_of(at)))?;
-        folder::retain(&folder, own, keep, at)
+        backup_files::retain(&folder, own, keep, at)
     };
     run_blocking(finish).await?;
     Ok(manifest)

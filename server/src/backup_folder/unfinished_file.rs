@@ -4,7 +4,7 @@ use std::{fs::File, io, path::Path};
 
 use tempfile::NamedTempFile;
 
-use super::folder::{PREFIX, UNFINISHED};
+use super::backup_files::{PREFIX, UNFINISHED};
 
 /// A file in a folder that gets its name when it is complete.
 pub struct UnfinishedFile(NamedTempFile);

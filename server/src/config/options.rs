@@ -13,6 +13,16 @@ use crate::{
     tls::settings::TlsSettings,
 };
 
+/// Requests a second of a token: more than a program with bulk calls needs, fewer than would slow others.
+pub(super) const DEFAULT_RATE_LIMIT: u32 = 150;
+
+/// Default of the events of a tenant in a day, in MiB: some three million small ones, 35 a second. A disk of 20 GB
+/// lasts for weeks with a sender at this limit, and fills in minutes without it.
+pub(super) const DEFAULT_TRACKING_DAILY_MB: u32 = 1_024;
+
+/// Backups that are retained: a week of daily ones.
+pub(super) const DEFAULT_BACKUP_KEEP: u32 = 7;
+
 /// Where the store is, and what it may take.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
 #[serde(rename_all = "kebab-case", default)]

@@ -1,13 +1,13 @@
 //! The API description (OpenAPI 3.1), generated from the routes and the fields of the resources.
 
 mod bodies;
+mod error_responses;
 mod events;
 mod examples;
 mod headers;
 mod parameters;
 mod parts;
 mod patterns;
-mod problems;
 mod records;
 mod reports;
 mod responses;
@@ -105,7 +105,7 @@ pub(crate) fn document(
                 },
             },
             "headers": headers(),
-            "responses": problems::responses(),
+            "responses": error_responses::responses(),
             "schemas": schemas(),
         },
     })

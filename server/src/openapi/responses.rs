@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use svctrack_core::schema::ResourceDef;
 
-use super::{bodies::response_content, headers::header_references, parts::set, problems};
+use super::{bodies::response_content, error_responses, headers::header_references, parts::set};
 use crate::route_def::{BodyKind, RouteDoc};
 
 /// Every response of a route, by status.
@@ -25,7 +25,7 @@ pub(super) fn responses(
     if doc.gives == BodyKind::Health {
         responses.insert("503".to_owned(), success(doc, def));
     }
-    problems::add(&mut responses, method, path, doc, def);
+    error_responses::add(&mut responses, method, path, doc, def);
     Value::Object(responses)
 }
 

@@ -15,7 +15,7 @@ use svctrack_web::pages::{
 use super::{
     currencies::license_currencies,
     respond::{html, rejected, see},
-    saving::{self, RejectedForm, StoredForm},
+    save_record::{self, RejectedForm, StoredForm},
     submitted_form::{notice_of, sent},
     visit::Visit,
 };
@@ -83,7 +83,7 @@ pub(super) async fn save(visit: Visit, mut request: Request) -> Result<Response,
                 ("version".to_owned(), version.clone()),
             ];
             let stored = StoredForm { def: &SETTINGS, record: &settings, version: &version };
-            match saving::save(&visit, (Method::PUT, PATH), pairs, &stored).await? {
+            match save_record::save(&visit, (Method::PUT, PATH), pairs, &stored).await? {
                 Ok(_) => return Ok(see("/app/settings/rates?done=saved")),
                 Err(RejectedForm { problems, .. }) => {
                     problems.into_iter().map(|problem| of_all(problem.message)).collect()

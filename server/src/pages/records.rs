@@ -28,8 +28,8 @@ use super::{
     record_sections,
     references::{names_in, names_of, of_form, references},
     respond::{html, rejected, see, shown},
+    save_record::{self, RejectedForm, StoredForm},
     saved_views::ViewedList,
-    saving::{self, RejectedForm, StoredForm},
     submitted_form::{
         headers_of, new_key, problems_of, problems_of_address, sent, unknown_parameters,
     },
@@ -286,7 +286,7 @@ async fn save(
 ) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(request).await?;
     let stored = StoredForm { def: view.def, record: &view.record, version: &view.version };
-    match saving::save(visit, call, pairs, &stored).await? {
+    match save_record::save(visit, call, pairs, &stored).await? {
         Ok(saved) => {
             let id = saved.get("_id").and_then(Value::as_str).unwrap_or_default();
             Ok(see(&address("/app/records/{}/{}", &[view.def.path, id], &[])))

@@ -6,7 +6,7 @@ use svctrack_web::pages::{SettingsView, settings_page};
 
 use super::{
     respond::{html, rejected, see},
-    saving::{self, RejectedForm, StoredForm},
+    save_record::{self, RejectedForm, StoredForm},
     submitted_form::notice_of,
     visit::Visit,
 };
@@ -35,7 +35,7 @@ pub(super) async fn save(visit: Visit, mut request: Request) -> Result<Response,
     let (pairs, _room) = visit.form(&mut request).await?;
     let view = found(&visit).await?;
     let stored = StoredForm { def: &SETTINGS, record: &view.settings, version: &view.version };
-    match saving::save(&visit, (Method::PUT, PATH), pairs, &stored).await? {
+    match save_record::save(&visit, (Method::PUT, PATH), pairs, &stored).await? {
         Ok(_) => Ok(see("/app/settings?done=saved")),
         Err(RejectedForm { problems, version, sent }) => {
             let view = SettingsView { version, sent, problems, ..view };

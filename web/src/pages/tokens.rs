@@ -334,7 +334,7 @@ pub(super) fn text_field<'v>(
     field("text", (name, label), value, help, problems)
 }
 
-/// Field of a day; a value that is none stays as it was sent.
+/// Field of a day; a malformed value stays as it was sent.
 fn day_field<'v>(
     name: &'v str,
     label: &'v str,

@@ -1,10 +1,21 @@
-//! SIGTERM, SIGINT and SIGHUP: the signals by which an operator stops the server.
-//!
-//! Requests in flight finish in `listener`; `run` stops the jobs, and the store at last.
+//! Shutdown: the signals by which an operator stops the server (SIGTERM, SIGINT and SIGHUP), and the time in which
+//! requests in flight finish. `run` then stops the jobs, and the store at last.
 
-use std::io::{self, IsTerminal as _};
+use std::{
+    io::{self, IsTerminal as _},
+    pin::pin,
+};
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::timeout,
+};
+
+use crate::{
+    connections::Connections,
+    limits::{STOP_STALL, STOP_TIMEOUT},
+};
 
 /// Signals of the operator, by which the server stops.
 pub(crate) struct ShutdownSignals {
@@ -39,5 +50,20 @@ impl ShutdownSignals {
                 }
             }
         }
+    }
+}
+
+/// Lets requests in flight finish, within their time.
+pub(crate) async fn finish(graceful: GracefulShutdown, connections: &Connections) {
+    let mut finished = pin!(graceful.shutdown());
+    if timeout(STOP_STALL, &mut finished).await.is_ok() {
+        return;
+    }
+    connections.end_waiting();
+    if timeout(STOP_TIMEOUT, finished).await.is_err() {
+        tracing::warn!(
+            seconds = STOP_TIMEOUT.as_secs(),
+            "requests in progress aborted at shutdown"
+        );
     }
 }
