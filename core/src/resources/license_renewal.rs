@@ -64,11 +64,11 @@ fn last_day_of_notice(license: &impl Members, end: Day) -> Option<Day> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// A license of a year that renews automatically, with these members in addition or instead.
-    fn year(more: &str) -> Document {
+    pub(in super::super) fn year(more: &str) -> Document {
         let mut license = Document::parse(
             br#"{"_id":"6553f1000102030405000001","product":"Suite","fromDate":"2026-01-01","toDate":"2026-12-31",
                 "fixedPeriod":true,"autoRenews":true,"renewalStatus":"ongoing"}"#,

@@ -281,18 +281,7 @@ fn successor_among<'l>(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    /// A license of a year that renews automatically, with these members in addition or instead.
-    fn year(more: &str) -> Document {
-        let mut license = Document::parse(
-            br#"{"_id":"6553f1000102030405000001","product":"Suite","fromDate":"2026-01-01","toDate":"2026-12-31",
-                "fixedPeriod":true,"autoRenews":true,"renewalStatus":"ongoing"}"#,
-        )
-        .unwrap();
-        license.merge(&Document::parse(more.as_bytes()).unwrap());
-        license
-    }
+    use super::{super::license_renewal::tests::year, *};
 
     #[test]
     fn the_likely_successor_is_of_the_same_product_and_begins_about_when_the_license_ends() {

@@ -10,7 +10,7 @@ use super::{
     parts::{ColumnHead, Problem, badge, empty, problems, table},
     setup::copied,
     shell::{Shell, csrf, layout, title_bar},
-    tokens::text_field,
+    tokens::input_field,
 };
 use crate::page::Page;
 
@@ -69,7 +69,7 @@ pub fn tenants_page(shell: &Shell, view: &TenantsView) -> Page {
             form method="post" action="/app/tenants" {
                 (csrf(shell))
                 div.record {
-                    (text_field("name", "Name *", &view.name, "For example the company or product whose customers it has.", &view.problems))
+                    (input_field("text", ("name", "Name *"), &view.name, "For example the company or product whose customers it has.", &view.problems))
                 }
                 div.actions { button.main type="submit" { "Create" } }
             }
@@ -127,7 +127,7 @@ pub fn tenant_page(shell: &Shell, view: &TenantView) -> Page {
                 h2 #h-rename { "Rename" }
                 form method="post" action=(rename) {
                     (csrf(shell))
-                    div.record { (text_field("name", "Name", &view.name, "Display name only.", &view.problems)) }
+                    div.record { (input_field("text", ("name", "Name"), &view.name, "Display name only.", &view.problems)) }
                     div.actions { button type="submit" { "Rename" } }
                 }
             }
@@ -163,7 +163,7 @@ fn deletion<'v>(shell: &'v Shell, view: &'v TenantView, action: &str) -> impl Re
                 (csrf(shell))
                 p { "Deletes all data and tokens of the tenant. Only a backup can restore them." }
                 div.record {
-                    (text_field("confirm", "Type the name of the tenant", &view.confirm, &view.line.name, &view.problems))
+                    (input_field("text", ("confirm", "Type the name of the tenant"), &view.confirm, &view.line.name, &view.problems))
                 }
                 button.bad type="submit" { "Delete" }
             }

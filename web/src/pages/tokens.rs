@@ -302,9 +302,9 @@ pub fn new_token_page(shell: &Shell, view: &NewTokenView) -> Page {
         form method="post" action="/app/tokens/new" {
             (csrf(shell))
             div.record {
-                (text_field("label", "Label *", &view.label, "Purpose of the token, such as the name of a program.", &view.problems))
-                (day_field("expiresAt", "Expires", &view.expires, "The first day on which the token is rejected, in UTC. Default: as late as possible.", &view.problems))
-                (text_field("userId", "Acts as user", &view.user, "An id, extid-… or srcid-…. Default: a new user.", &view.problems))
+                (input_field("text", ("label", "Label *"), &view.label, "Purpose of the token, such as the name of a program.", &view.problems))
+                (input_field(kind_of_day(&view.expires), ("expiresAt", "Expires"), &view.expires, "The first day on which the token is rejected, in UTC. Default: as late as possible.", &view.problems))
+                (input_field("text", ("userId", "Acts as user"), &view.user, "An id, extid-… or srcid-…. Default: a new user.", &view.problems))
             }
             fieldset.scopes id="f-scopes" tabindex="-1" {
                 legend { "Scopes *" }
@@ -323,30 +323,13 @@ pub fn new_token_page(shell: &Shell, view: &NewTokenView) -> Page {
     page(layout(shell, "Create a token", main))
 }
 
-/// A field of one line with its help and its problem.
-pub(super) fn text_field<'v>(
-    name: &'v str,
-    label: &'v str,
-    value: &'v str,
-    help: &'v str,
-    problems: &'v [Problem],
-) -> impl Renderable + 'v {
-    field("text", (name, label), value, help, problems)
+/// Kind of a field of a day: a malformed value stays as it was sent.
+fn kind_of_day(value: &str) -> &'static str {
+    if value.is_empty() || Day::parse(value).is_some() { "date" } else { "text" }
 }
 
-/// Field of a day; a malformed value stays as it was sent.
-fn day_field<'v>(
-    name: &'v str,
-    label: &'v str,
-    value: &'v str,
-    help: &'v str,
-    problems: &'v [Problem],
-) -> impl Renderable + 'v {
-    let is_day = value.is_empty() || Day::parse(value).is_some();
-    field(if is_day { "date" } else { "text" }, (name, label), value, help, problems)
-}
-
-fn field<'v>(
+/// A field of one line, of a kind that HTML has, with its help and its problem.
+pub(super) fn input_field<'v>(
     kind: &'v str,
     (name, label): (&'v str, &'v str),
     value: &'v str,
