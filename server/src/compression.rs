@@ -314,14 +314,10 @@ pub(crate) fn has_forms(response: &Response) -> bool {
 
 /// Whether a response is text without another form and without a secret.
 fn is_compressible(response: &Response) -> bool {
-    if has_forms(response) {
-        return false;
-    }
-    let headers = response.headers();
     if response.status() == StatusCode::NOT_MODIFIED {
-        return true;
+        return !has_forms(response);
     }
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
     let is_text = matches!(
         kind,
@@ -331,7 +327,7 @@ fn is_compressible(response: &Response) -> bool {
             | "text/csv"
             | "text/html"
     );
-    is_text && response.extensions().get::<HasSecret>().is_none()
+    is_text && !has_forms(response) && response.extensions().get::<HasSecret>().is_none()
 }
 
 /// Compresses the pieces that are added.

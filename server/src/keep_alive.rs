@@ -16,12 +16,17 @@ use std::{
 };
 
 use hyper::rt::{Sleep, Timer};
+use parking_lot::Mutex;
 
 use crate::connections::ConnectionWait;
+
+/// Sleep of a connection between two heads: setting a new time is cheaper than registering a new timer.
+type IdleSleep = Arc<Mutex<Option<Pin<Box<tokio::time::Sleep>>>>>;
 
 /// Timer of one connection, which waits for one head at a time.
 pub(crate) struct RequestHeadTimer {
     waiting: Arc<ConnectionWait>,
+    idle: IdleSleep,
     /// Additional time for a head after the first one.
     longer_by: Duration,
     /// Whether a head was waited for before.
@@ -37,13 +42,15 @@ impl fmt::Debug for RequestHeadTimer {
 }
 
 struct RequestHeadWait {
-    sleep: Pin<Box<tokio::time::Sleep>>,
+    /// There until it is dropped.
+    sleep: Option<Pin<Box<tokio::time::Sleep>>>,
+    idle: IdleSleep,
     waiting: Arc<ConnectionWait>,
 }
 
 impl RequestHeadTimer {
     pub(crate) fn new(waiting: Arc<ConnectionWait>, longer_by: Duration) -> Self {
-        Self { waiting, longer_by, has_waited: AtomicBool::new(false) }
+        Self { waiting, idle: IdleSleep::default(), longer_by, has_waited: AtomicBool::new(false) }
     }
 }
 
@@ -58,8 +65,15 @@ impl Timer for RequestHeadTimer {
             false => deadline,
         };
         self.waiting.begin();
-        let sleep = Box::pin(tokio::time::sleep_until(until.into()));
-        Box::pin(RequestHeadWait { sleep, waiting: self.waiting.clone() })
+        let sleep = match self.idle.lock().take() {
+            Some(mut sleep) => {
+                sleep.as_mut().reset(until.into());
+                sleep
+            }
+            None => Box::pin(tokio::time::sleep_until(until.into())),
+        };
+        let (idle, waiting) = (self.idle.clone(), self.waiting.clone());
+        Box::pin(RequestHeadWait { sleep: Some(sleep), idle, waiting })
     }
 
     fn now(&self) -> Instant {
@@ -76,7 +90,10 @@ impl Future for RequestHeadWait {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         match self.waiting.has_to_end(context) {
             true => Poll::Ready(()),
-            false => self.sleep.as_mut().poll(context),
+            false => match &mut self.sleep {
+                Some(sleep) => sleep.as_mut().poll(context),
+                None => Poll::Pending,
+            },
         }
     }
 }
@@ -84,6 +101,7 @@ impl Future for RequestHeadWait {
 impl Drop for RequestHeadWait {
     fn drop(&mut self) {
         self.waiting.end();
+        *self.idle.lock() = self.sleep.take();
     }
 }
 

@@ -82,12 +82,9 @@ impl ResponseBudget {
     /// # Errors
     /// [`Error::Overloaded`] when there is no room.
     pub(crate) fn admit(&self, mut response: Response) -> Result<Response, Error> {
-        if has_forms(&response) {
-            return Ok(response);
-        }
         let body: BoxBody<Bytes, io::Error> = response.take_body().into();
         let bytes = body.size_hint().exact().unwrap_or(0);
-        if bytes <= UNCOUNTED_BYTES as u64 {
+        if bytes <= UNCOUNTED_BYTES as u64 || has_forms(&response) {
             response.set_body(Body::from(body));
             return Ok(response);
         }

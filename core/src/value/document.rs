@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use super::{
-    json::{Json, JsonRef, push_string},
+    json::{Json, JsonRef, ShortText, push_string},
     json_reader::parse_document,
     malformed::Malformed,
 };
@@ -13,7 +13,7 @@ use super::{
 /// The members of a JSON object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
-    members: Vec<(Box<str>, Json)>,
+    members: Vec<(ShortText, Json)>,
 }
 
 impl Document {

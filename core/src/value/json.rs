@@ -15,9 +15,15 @@ use super::{
     number::Number,
 };
 
+/// Text that is mostly short: up to 24 bytes, it takes no allocation. The bundle of forms is small without it.
+#[cfg(feature = "records")]
+pub(super) type ShortText = compact_str::CompactString;
+#[cfg(not(feature = "records"))]
+pub(super) type ShortText = Box<str>;
+
 /// One JSON value as compact text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Json(Box<str>);
+pub struct Json(ShortText);
 
 /// A borrowed [`Json`]: the text of one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +90,7 @@ impl Json {
     }
 
     /// A value from text that is known to be compact JSON.
-    pub(crate) fn of_text(text: impl Into<Box<str>>) -> Self {
+    pub(crate) fn of_text(text: impl Into<ShortText>) -> Self {
         Self(text.into())
     }
 

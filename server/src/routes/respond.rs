@@ -48,9 +48,12 @@ pub(crate) fn uncompressed(mut response: Response) -> Response {
 
 /// Lists ignored names in a header, besides those that it has already, so that they do not vanish without a trace (R6).
 pub(crate) fn name_ignored(response: &mut Response, ignored: &[String]) {
+    if ignored.is_empty() {
+        return;
+    }
     let named = response.headers().get(IGNORED).and_then(|value| value.to_str().ok());
     let mut text = named.unwrap_or_default().to_owned();
-    if ignored.is_empty() || text.ends_with("...") {
+    if text.ends_with("...") {
         return;
     }
     let before = text.split_terminator(", ").count();
