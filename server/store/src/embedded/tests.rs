@@ -313,7 +313,7 @@ fn commit_and_crash(
         let mut rows = engagement::EngagementCache::read(&snapshot, LogLimits::default()).unwrap();
         drop(snapshot);
         let mut tables =
-            WriteTables::open(&transaction, lookup_cache::LookupCache::default(), &mut rows)
+            WriteTables::begin(&transaction, lookup_cache::LookupCache::default(), &mut rows)
                 .unwrap();
         let mut pending = pending::Pending::default();
         let mut ids =

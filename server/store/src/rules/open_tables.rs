@@ -51,7 +51,7 @@ pub(crate) struct Tables<T: Transaction> {
 const OF_NO_TENANT: [Table; 3] = [META, TENANTS, TOKENS];
 
 impl<T: Transaction> Tables<T> {
-    /// Every table, opened by `open`.
+    /// Every table, made by `open`.
     pub(crate) fn open_all<E>(
         known: LookupCache,
         engagement: T::Engagement,

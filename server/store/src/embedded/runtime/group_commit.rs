@@ -239,7 +239,7 @@ impl Writer {
         };
         // Stored again only once the transaction is committed.
         let known = std::mem::take(&mut self.kept.known);
-        let tables = WriteTables::open(transaction, known, engagement);
+        let tables = WriteTables::begin(transaction, known, engagement);
         let mut tables = tables.map_err(|error| of_store(error.into()))?;
         if batch.is_careful {
             tables.avoid_runs();

@@ -1,8 +1,8 @@
 //! A table in redb, opened for writing or for reading.
 
 use std::{
+    cell::OnceCell,
     ops::{Bound, RangeBounds},
-    sync::OnceLock,
 };
 
 use redb::{
@@ -55,7 +55,7 @@ pub(crate) struct ReadTable(InnerRead);
 pub(crate) struct WriteTable<'t> {
     transaction: &'t WriteTransaction,
     table: Table,
-    opened: OnceLock<RedbTable<'t>>,
+    opened: OnceCell<RedbTable<'t>>,
 }
 
 macro_rules! rows_of {
@@ -126,7 +126,7 @@ impl<'t> WriteTable<'t> {
 
     /// A table that is opened, and created where it is missing, when it is first used.
     pub(crate) fn on_first_use(transaction: &'t WriteTransaction, table: Table) -> Self {
-        Self { transaction, table, opened: OnceLock::new() }
+        Self { transaction, table, opened: OnceCell::new() }
     }
 
     fn opened(&self) -> Result<&RedbTable<'t>, StoreError> {
@@ -152,6 +152,7 @@ impl<'t> WriteTable<'t> {
 }
 
 impl ReadTable {
+    /// As of a [`WriteTable`], for the functions that both have.
     fn opened(&self) -> Result<&InnerRead, StoreError> {
         Ok(&self.0)
     }

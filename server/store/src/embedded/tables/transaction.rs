@@ -33,14 +33,18 @@ impl<'t> Transaction for Redb<'t> {
 }
 
 impl<'t> WriteTables<'t> {
-    /// Every table, opened when it is first used.
-    pub(crate) fn open(
+    /// Every table, opened when it is first used, but for one that each commit writes: where the catalog of tables is
+    /// corrupted, that is found before a command is carried out, whose fault it is not.
+    pub(crate) fn begin(
         transaction: &'t WriteTransaction,
         known: LookupCache,
         engagement: &'t mut EngagementCache,
     ) -> Result<Self, TableError> {
         let engagement = TransactionEngagement::open(transaction, engagement)?;
-        Self::open_all(known, engagement, |table| Ok(WriteTable::on_first_use(transaction, table)))
+        Self::open_all(known, engagement, |table| match table == META {
+            true => WriteTable::open(transaction, table),
+            false => Ok(WriteTable::on_first_use(transaction, table)),
+        })
     }
 
     fn appended(&mut self) -> [&mut AppendTable<'t>; 7] {
