@@ -22,8 +22,7 @@ use crate::{
     path_tree::PathTree,
     request_id::RequestId,
     routes::{self, route_table},
-    served_parts::ServerPart,
-    served_parts::{NAMES_OF_PAGES, is_page},
+    served_parts::{NAMES_OF_PAGES, ServerPart, is_page},
 };
 
 /// The routes, by path.
@@ -118,12 +117,14 @@ const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const IS_PROCESSED: &str = "the call was processed, and there is no room for its response: check its effect before you send it again";
 
 impl RequestLayer {
-    /// Whether a browser opens an address that nothing has: it gets a page that says so.
-    fn is_mistyped_page(&self, request: &Request) -> bool {
-        request.method().is_safe()
-            && routes::accept_header::prefers(request, "text/html")
+    /// Whether a person opens an address in a browser, and not a program or the script of a page. Where nothing has the
+    /// address, they get a page that says so.
+    fn is_opened_by_a_person(&self, request: &Request, for_any_page: bool) -> bool {
+        matches!(*request.method(), Method::GET | Method::HEAD)
+            && !for_any_page
+            && routes::prefers(request, "text/html")
+            && !request.headers().contains_key(header::AUTHORIZATION)
             && self.app.parts.have(ServerPart::Pages)
-            && self.api.routes.find(request.uri().path()).is_none()
     }
 
     /// The response, if there is room for it in memory; else an error.
@@ -155,13 +156,15 @@ impl Endpoint for RequestLayer {
         let is_read = request.method().is_safe();
         let path = request.uri().path();
         let is_file = || self.app.files.contains_key(path);
-        let (route, served) = match is_page(path) {
-            _ if !self.app.parts.serve(path, &self.app.addresses, is_file) => {
-                (None, future::err(Error::RouteNotFound).boxed())
+        let by_a_person = || self.is_opened_by_a_person(&request, for_any_page);
+        let (route, served) = match self.app.parts.serve(path, &self.app.addresses, is_file) {
+            true if is_page(path) => self.pages.route(request),
+            true if by_a_person() && self.api.routes.find(path).is_none() => {
+                self.pages.route(request)
             }
-            true => self.pages.route(request),
-            false if self.is_mistyped_page(&request) => self.pages.route(request),
-            false => self.api.route(request),
+            true => self.api.route(request),
+            false if by_a_person() => self.pages.route(request),
+            false => (None, future::err(Error::RouteNotFound).boxed()),
         };
         let running = RunningRequest::new(&self.app.observe, request_id, arrived, route);
         let served = AssertUnwindSafe(served).catch_unwind();

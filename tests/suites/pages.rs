@@ -459,10 +459,24 @@ async fn a_page_that_does_not_exist_is_a_page_for_browsers() {
     let other = server.anonymous.send(Method::GET, "/nothing", &signed_in, "").await.unwrap();
     assert_eq!(other.status, StatusCode::NOT_FOUND);
     assert!(has_menu(other.text()), "{}", other.text());
-    for accept in ["*/*", "application/json"] {
-        let program = get("/nothing", accept).await;
-        assert_eq!(program.headers["content-type"], "application/problem+json");
+    let send = async |method: Method, path: &str, headers: &[(&str, &str)]| {
+        server.anonymous.send(method, path, headers, String::new()).await.unwrap()
+    };
+    let token = format!("Bearer {}", token(&server));
+    for (method, path, headers) in [
+        (Method::GET, "/nothing", &[("accept", "*/*")][..]),
+        (Method::GET, "/nothing", &[("accept", "application/json")]),
+        (Method::GET, "/nothing", &[("accept", browser), ("authorization", &token)]),
+        (Method::POST, "/nothing", &[("accept", browser)]),
+        (Method::GET, "/analytics/a/b/c", &[("accept", browser)]),
+    ] {
+        let program = send(method, path, headers).await;
+        assert_eq!(program.status, StatusCode::NOT_FOUND, "{path} {headers:?}");
+        assert_eq!(program.headers["content-type"], "application/problem+json", "{headers:?}");
     }
+    let known = get("/companies", browser).await;
+    assert_eq!(known.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(known.headers["content-type"], "application/problem+json");
     let docs = get("/docs/nothing", browser).await;
     assert_eq!(docs.status, StatusCode::NOT_FOUND);
     let is_page = docs.text().contains("This page does not exist.");

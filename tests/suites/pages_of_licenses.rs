@@ -312,7 +312,9 @@ async fn the_report_of_renewals_counts_by_the_end_or_by_the_last_day_of_notice()
     let server = server().await;
     let reader = sign_in(&server.anonymous, &token(&server)).await;
     year(&server, "manual", 30, json!({})).await;
-    let by_end = page(&reader, "/app/reports/renewals").await;
+    let (from, to) = (day(0), day(90));
+    let path = |by: &str| format!("/app/reports/renewals?from={from}&to={to}&by={by}");
+    let by_end = page(&reader, &path("end")).await;
     let base = |html: &str| {
         let mut links = attribute(html, "href").map(|link| link.replace("&amp;", "&"));
         links.find(|link| link.contains("explain=base"))
@@ -320,13 +322,15 @@ async fn the_report_of_renewals_counts_by_the_end_or_by_the_last_day_of_notice()
     let due = page(&reader, &base(&by_end).unwrap()).await;
     assert!(due.contains("/app/records/licenses/"), "{due}");
     // A license that does not renew automatically has no notice.
-    let by_notice = page(&reader, "/app/reports/renewals?by=notice").await;
+    let by_notice = page(&reader, &path("notice")).await;
     assert_eq!(base(&by_notice), None, "{by_notice}");
     let chosen = "<option value=\"notice\" selected=\"\">Last day of notice</option>";
     assert!(by_notice.contains(chosen) && by_notice.contains(">Due at</label>"), "{by_notice}");
+    let wrong = reader.get("/app/reports/renewals?by=segment").await;
+    assert!(wrong.text().contains("Due at must be one of"), "{}", wrong.text());
     let renews = json!({"autoRenews": true, "noticePeriod": 1, "noticeUnit": "week"});
     year(&server, "automatic", 30, renews).await;
-    let by_notice = page(&reader, "/app/reports/renewals?by=notice").await;
+    let by_notice = page(&reader, &path("notice")).await;
     let due = page(&reader, &base(&by_notice).unwrap()).await;
     assert!(due.contains("/app/records/licenses/"), "{due}");
 }

@@ -22,8 +22,11 @@ async fn send(reader: &Reader<'_>, base: &str, lines: &[[&str; 3]]) -> Result<()
         pairs.extend(["currency", "from", "rate"].into_iter().zip(*line));
     }
     let sent = reader.submit(PATH, &pairs).await;
-    let is_saved = sent.status == StatusCode::SEE_OTHER;
-    if is_saved { Ok(()) } else { Err(sent.text().to_owned()) }
+    if sent.status != StatusCode::SEE_OTHER {
+        return Err(sent.text().to_owned());
+    }
+    assert_eq!(sent.headers["location"], format!("{PATH}?done=saved"));
+    Ok(())
 }
 
 async fn stored(server: &InProcess) -> Value {
@@ -136,7 +139,7 @@ async fn the_form_of_rates_names_the_currencies_that_licenses_have_and_it_does_n
     for note in [
         "Licenses have amounts in EUR, SEK, USD.",
         "No rate: EUR, USD.",
-        "No license has amounts in CHF, usd.",
+        "No license has amounts in usd: currency codes are case-sensitive.",
     ] {
         assert!(html.contains(note), "{note}: {html}");
     }
@@ -145,4 +148,13 @@ async fn the_form_of_rates_names_the_currencies_that_licenses_have_and_it_does_n
         .unwrap();
     let html = page(&reader, PATH).await;
     assert!(!html.contains("No rate") && !html.contains("No license has"), "{html}");
+    // A rate that begins later is none yet.
+    send(&reader, "EUR", &[["USD", "", "0.92"], ["SEK", "2090-01-01", "0.09"]]).await.unwrap();
+    let html = page(&reader, &format!("{PATH}?done=saved")).await;
+    assert!(html.contains("The rates were saved."), "{html}");
+    let home = page(&reader, "/").await;
+    assert!(home.contains("there is no exchange rate for SEK on 20"), "{home}");
+    for html in [home, page(&reader, "/app/customers").await] {
+        assert!(html.contains("Customers who pay in SEK come last"), "{html}");
+    }
 }

@@ -1,9 +1,9 @@
 //! License: a customer's subscription, the base of all revenue figures (R22, R23, R24).
 //!
 //! Fields that the caller does not set are derived on each write: the price, including MRR, in `license_price`, the
-//! dates in `license_period` and `license_renewal`, the cycle in `license_invoicing`. `LicenseState` in `company_status` decides whether a
-//! license is active on a day. What a license inherits
-//! from its product is in `license_from_product`; when one is rejected is decided here.
+//! dates in `license_period` and `license_renewal`, the cycle in `license_invoicing`. `LicenseState` in
+//! `company_status` decides whether a license is active on a day. What a license inherits from its product is in
+//! `license_from_product`; when one is rejected is decided here.
 
 use super::{
     company_status::{LicenseState, LicenseTerm},

@@ -1,4 +1,4 @@
-//! Period of a license (R23, R53): its beginning, end, length and renewal date, each computed from those that are set.
+//! Period of a license (R23, R53): its beginning, end and length, each computed from those that are set.
 
 use rust_decimal::Decimal;
 

@@ -11,7 +11,7 @@ use super::{
     mrr_cohorts::Cohorts,
     mrr_movements::{MovementRow, Movements},
     query::{ReportPart, ReportQuery},
-    renewals::{RenewalRow, Renewals},
+    renewals::{RenewalRow, Renewals, RenewalsBy},
     report::Report,
     report_header::ReportHeader,
     retention::Retention,
@@ -276,7 +276,11 @@ impl Renewals {
             bars("open", |row| row.open),
         ];
         let labels = rows.iter().map(|row| row.period.period.clone()).collect();
-        chart(&self.about, "MRR of licenses that end", currency, labels, series).with_note(left_out)
+        let title = match self.by {
+            RenewalsBy::End => "MRR of licenses that end",
+            RenewalsBy::Notice => "MRR of licenses whose notice ends",
+        };
+        chart(&self.about, title, currency, labels, series).with_note(left_out)
     }
 }
 

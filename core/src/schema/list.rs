@@ -12,7 +12,7 @@ use super::{
     search::Search,
 };
 use crate::value::{
-    Document, Members, ObjectId, Timestamp, ValidationError, nearest, validation_error::DATE_FORM,
+    Document, Members, ObjectId, Timestamp, ValidationError, near_name, validation_error::DATE_FORM,
 };
 
 /// Longest text of a `search`, in characters (R27).
@@ -290,9 +290,7 @@ fn parse_sort(def: &ResourceDef, value: &str) -> Result<Option<Sort>, Validation
     }
     let expected = "a property, with a leading `-` to reverse the order";
     let mut issue = unreadable("sort", expected, value);
-    if let Some(nearest) = nearest(path, def.fields.iter().map(|field| field.name)) {
-        issue.message.push_str(&format!("; did you mean `{nearest}`?"));
-    }
+    issue.message.push_str(&near_name(path, def.fields.iter().map(|field| field.name)));
     Err(issue)
 }
 

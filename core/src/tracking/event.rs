@@ -1,5 +1,5 @@
-//! An event: who did what. A plain struct, the same in the browser and on the server, with the table
-//! of its members on the wire. Its checks are in `event_checks`.
+//! An event: who did what. A plain struct, the same in the browser and on the server, with the table of its members on
+//! the wire. Its checks are in `event_checks`.
 
 use crate::value::Timestamp;
 

@@ -91,7 +91,7 @@ fn figures(record: &Map<String, Value>, base: &BaseCurrency, zone: Zone) -> Vec<
     let at_renewal = number("renewalMrr").map(|mrr| format!("MRR then {}", money(mrr, currency)));
     let figure =
         |label, value: String, note: String| Figure { label, value, note, path: String::new() };
-    // A figure has one currency: what is paid in others is converted, and named next to it.
+    // Where amounts can be converted, a figure has one currency, and what is paid in others is named next to it.
     let converted = number("mrr").filter(|_| is_converted);
     let (mrr, paid) = match converted {
         Some(mrr) => (money(mrr, currency), Some(format!("paid: {}", each.join(", ")))),

@@ -24,6 +24,20 @@ struct Report {
 #[derive(Deserialize)]
 pub(super) struct CurrencyName {
     pub(super) currency: String,
+    /// First day without a rate, of a currency that lacks one.
+    day: Option<String>,
+}
+
+impl CurrencyName {
+    /// The currency without a rate; with the day, where it has rates of other days.
+    pub(super) fn missing(self, visit: &Visit) -> String {
+        let rates = Currencies::from_settings(&visit.settings);
+        let mut rates = rates.iter().flat_map(Currencies::rates);
+        match self.day.filter(|_| rates.any(|(rated, ..)| *rated == *self.currency)) {
+            Some(day) => format!("{} on {day}", self.currency),
+            None => self.currency,
+        }
+    }
 }
 
 /// The report of the day before another, or of today, which has every currency of the licenses.
@@ -36,13 +50,18 @@ async fn report_of_day(visit: &Visit, chosen: Option<&str>, to: &str) -> Result<
     visit.api.get(&address("/reports/mrr", &[], &query)).await
 }
 
-/// Currencies of the licenses; none for a token that reads no reports.
-pub(super) async fn license_currencies(visit: &Visit) -> Result<Vec<String>, Error> {
-    if !visit.api.may("reports:read") {
-        return Ok(Vec::new());
-    }
+/// Currencies of the licenses.
+async fn license_currencies(visit: &Visit) -> Result<Vec<String>, Error> {
     let report = report_of_day(visit, None, "").await?;
     Ok(report.currencies.into_iter().map(|it| it.currency).collect())
+}
+
+/// Currencies of the licenses, if the token may read reports, and the report can be made: a form is shown without them.
+pub(super) async fn known_currencies(visit: &Visit) -> Vec<String> {
+    match visit.api.may("reports:read") {
+        true => license_currencies(visit).await.unwrap_or_default(),
+        false => Vec::new(),
+    }
 }
 
 /// Choice of a currency: among those of the licenses, those with a rate, and the chosen one.
@@ -51,8 +70,7 @@ pub(super) async fn currency_choice(
     pairs: &[(String, String)],
 ) -> Result<Choice, Error> {
     let chosen = sent(pairs, CURRENCY);
-    let report = report_of_day(visit, None, "").await?;
-    let mut found: BTreeSet<String> = report.currencies.into_iter().map(|it| it.currency).collect();
+    let mut found: BTreeSet<String> = license_currencies(visit).await?.into_iter().collect();
     found.extend(Currencies::base_of(&visit.settings));
     if let Some(set) = Currencies::from_settings(&visit.settings) {
         found.extend(set.rates().map(|(currency, ..)| currency.to_owned()));

@@ -9,7 +9,7 @@ use svctrack_core::{
     value::engagement::ACTIVITY_STATES,
 };
 use svctrack_web::pages::{
-    Choice, CustomerLine, CustomersView, address, customers_page, property_label,
+    Choice, CustomerLine, CustomersView, UnrankedCustomers, address, customers_page, property_label,
 };
 
 use super::{
@@ -44,6 +44,13 @@ pub(super) struct Customers {
 }
 
 impl Customers {
+    /// Currencies whose customers have no amount at stake; none where all have one.
+    pub(super) fn unranked(&self, visit: &Visit) -> Option<UnrankedCustomers> {
+        let currencies: Vec<String> = self.missing.iter().map(|it| it.currency.clone()).collect();
+        let may_set_rates = visit.api.may("admin");
+        (!currencies.is_empty()).then_some(UnrankedCustomers { currencies, may_set_rates })
+    }
+
     /// Customers, with the currency of their amounts.
     pub(super) fn lines(self) -> Vec<CustomerLine> {
         let base = self.base.unwrap_or_default();
@@ -168,6 +175,7 @@ pub(super) async fn ranked(
         list.with(&query.chain([("offset".to_owned(), offset.to_string())]).collect::<Vec<_>>())
     };
     let paging = paging((offset, SHOWN), (found.rows.len(), Some(found.total as u64)), page_at);
+    let unranked = found.unranked(visit);
     let missing = std::mem::take(&mut found.missing);
     let excluded = excluded(&found.excluded);
     let mut lines = found.lines();
@@ -175,6 +183,7 @@ pub(super) async fn ranked(
     Ok(CustomersView {
         missing_rates: missing_into(visit, &currency.value, missing),
         excluded,
+        unranked: unranked.filter(|_| currency.value.is_empty()),
         lines,
         is_filtered: of_report != [(STATUS, CUSTOMER)],
         paging,

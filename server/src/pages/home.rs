@@ -89,6 +89,7 @@ async fn reports(visit: &Visit) -> Result<HomeView, Error> {
     )?;
     view.figures.push(number_of_customers(customers.total, moved));
     view.figures.extend(active);
+    view.unranked = customers.unranked(visit);
     view.at_stake = Some(customers.lines());
     view.renewals = Some(ahead);
     view.issues = Some(issues);
@@ -128,7 +129,7 @@ async fn revenue(visit: &Visit) -> Result<(HomeView, Option<Movement>), Error> {
     }
     view.excluded = excluded(&mrr.excluded);
     view.no_total = FiguresLeftOut {
-        currencies: mrr.missing.into_iter().map(|it| it.currency).collect(),
+        currencies: mrr.missing.into_iter().map(|it| it.missing(visit)).collect(),
         may_set_rates: visit.api.may("admin"),
         licenses: None,
     };

@@ -13,7 +13,7 @@ use svctrack_web::pages::{
 };
 
 use super::{
-    currencies::license_currencies,
+    currencies::known_currencies,
     respond::{html, rejected, see},
     save_record::{self, RejectedForm, StoredForm},
     submitted_form::{notice_of, sent},
@@ -26,7 +26,7 @@ pub(super) const PAGE: &str = "/app/settings/rates";
 const PATH: &str = "/settings";
 const NOTICES: &[(&str, &str)] = &[("saved", "The rates were saved.")];
 /// Problem of a form that was filled from other rates than those that are stored now.
-const CHANGED: &str = "The rates were changed since this page was opened. The ones that are stored now are below yours. To replace them, save again.";
+const CHANGED: &str = "The rates were changed since this page was opened. The stored rates are shown below yours; save again to replace them.";
 /// Problem of rates without a currency that they convert into.
 const NO_BASE: &str =
     "The rates need a base currency: the code of the one that they convert into, such as EUR.";
@@ -45,7 +45,7 @@ pub(super) async fn show(visit: Visit, request: Request) -> Result<Response, Err
     let (settings, _) = visit.api.record(PATH).await?;
     let shown = stored(&settings);
     let SetRates { base, rates } = set_rates(&settings);
-    let licensed = license_currencies(&visit).await?;
+    let licensed = known_currencies(&visit).await;
     let view = RatesView { base, rates, shown, licensed, ..RatesView::default() };
     let mut shell = visit.shell;
     shell.notice = notice_of(&query_pairs(&request), NOTICES);
@@ -92,7 +92,7 @@ pub(super) async fn save(visit: Visit, mut request: Request) -> Result<Response,
         }
         Err(problems) => problems,
     };
-    let licensed = license_currencies(&visit).await?;
+    let licensed = known_currencies(&visit).await;
     let view = RatesView { base, rates, stored_since, shown, licensed, problems };
     Ok(rejected(rates_page(&visit.shell, &view)))
 }

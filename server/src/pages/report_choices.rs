@@ -4,7 +4,7 @@ use svctrack_core::{
     resources::company::COMPANY,
     revenue::{Interval, RenewalsBy, SegmentBy},
 };
-use svctrack_web::pages::{Choice, Problem, property_label};
+use svctrack_web::pages::{Choice, Problem, parameter_label, property_label};
 
 use super::{
     currencies::{CURRENCY, currency_choice},
@@ -22,14 +22,16 @@ const PARTS: &[&str] = &["figures", "cohorts", "actions"];
 pub(super) const MRR: &str = "mrr";
 /// Report of renewals, by the end of licenses or by their last day of notice.
 const RENEWALS: &str = "renewals";
+/// Label of `by` in the report of renewals.
+const DUE_AT: &str = "Due at";
 
 /// Parameters of the pages of reports; a report that has no use for one of them ignores it.
 const PARAMETERS: &[&str] = &["from", "to", "interval", "companyId", "by", "part", CURRENCY];
 
 /// Months that a report shows by default: a year until now, or a year from now.
 const MONTHS: i32 = 12;
-/// Reports that look ahead.
-const AHEAD: &[&str] = &[RENEWALS, "forecast"];
+/// Report that looks ahead.
+const FORECAST: &str = "forecast";
 
 /// Parameters of a report, each with the value that was chosen, or its default; and what is wrong with them.
 pub(super) async fn choices_of(
@@ -58,7 +60,7 @@ pub(super) async fn choices_of(
         choices.push(segments(choice("by", "", &[])));
     }
     if report == RENEWALS {
-        choices.push(choice("by", "end", RenewalsBy::NAMES));
+        choices.push(Choice { label: Some(DUE_AT), ..choice("by", "end", RenewalsBy::NAMES) });
     }
     if report == USAGE {
         let part = choice("part", "figures", PARTS);
@@ -76,6 +78,14 @@ pub(super) async fn choices_of(
     let mut problems = unknown_parameters(pairs, |name| PARAMETERS.contains(&name));
     problems.extend(problem);
     Ok((choices, problems))
+}
+
+/// Labels of the parameters of a report.
+pub(super) fn labels_of(report: &str) -> fn(&str) -> String {
+    match report {
+        RENEWALS => |name| if name == "by" { DUE_AT.to_owned() } else { parameter_label(name) },
+        _ => parameter_label,
+    }
 }
 
 /// Choice of a company by its name.
@@ -121,7 +131,7 @@ pub(super) fn default_days(visit: &Visit, name: &str) -> (String, String) {
     let month = number(0..4) * 12 + number(5..7) - 1;
     let first_of =
         |month: i32| format!("{:04}-{:02}-01", month.div_euclid(12), month.rem_euclid(12) + 1);
-    match AHEAD.contains(&name) {
+    match name == FORECAST {
         true => (first_of(month), first_of(month + MONTHS)),
         false => (first_of(month + 1 - MONTHS), first_of(month + 1)),
     }

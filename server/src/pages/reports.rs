@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use poem::{Request, Response};
 use serde::Deserialize;
 use svctrack_web::pages::{
-    FiguresLeftOut, ReportCell, ReportTable, ReportView, address, label_of, parameter_label,
-    report_page,
+    FiguresLeftOut, ReportCell, ReportTable, ReportView, address, label_of, report_page,
 };
 
 use super::{
@@ -14,7 +13,7 @@ use super::{
     currencies::{CURRENCY, CurrencyName, missing_rates},
     excluded_licenses::{ExcludedLicenses, excluded},
     explanation::{Figures, USAGE},
-    report_choices::{MRR, choices_of, default_days},
+    report_choices::{MRR, choices_of, default_days, labels_of},
     respond::shown as page_of,
     retention_ratios::SPAN,
     submitted_form::problems_of_address,
@@ -67,6 +66,12 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
             "MRR of the companies that first paid in a period, in percent of that at the end of its first period in the report."
         }
     };
+    let about = match query.contains(&("by", "notice")) {
+        true => {
+            "Licenses that renew automatically, by their last day of notice; others have no notice, and are not here."
+        }
+        false => about,
+    };
     let mut view = ReportView {
         // Another page lists the renewals themselves.
         title: if name == "renewals" { "Renewal rates".to_owned() } else { label_of(name) },
@@ -93,7 +98,7 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
                 view.missing_rates = missing_rates(&visit, currency, to).await?;
             }
         }
-        Err(Ok(issues)) => view.problems = problems_of_address(issues, parameter_label),
+        Err(Ok(issues)) => view.problems = problems_of_address(issues, labels_of(name)),
         Err(Err(error)) => return Err(error),
     }
     view.choices = choices;
@@ -134,7 +139,7 @@ struct LeftOut {
 impl LeftOut {
     fn shown(self, visit: &Visit) -> FiguresLeftOut {
         FiguresLeftOut {
-            currencies: self.missing_rates.into_iter().map(|it| it.currency).collect(),
+            currencies: self.missing_rates.into_iter().map(|it| it.missing(visit)).collect(),
             may_set_rates: visit.api.may("admin"),
             licenses: excluded(&self.excluded),
         }

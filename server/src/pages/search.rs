@@ -77,7 +77,7 @@ pub(super) async fn search(visit: Visit, request: Request) -> Result<Response, E
     if !view.query.is_empty() {
         view.groups.push(pages(&visit, &view.query));
         for searched in readable {
-            view.groups.push(found(&visit, searched, &view.query).await?);
+            view.groups.push(hits_of(&visit, searched, &view.query).await?);
         }
         view.groups.retain(|group| !group.hits.is_empty());
     }
@@ -116,7 +116,11 @@ fn pages(visit: &Visit, query: &str) -> HitGroup {
 
 /// The records of a resource in which a text is found. Lists are read one after another: each uses all processors that
 /// are idle.
-async fn found(visit: &Visit, searched: &SearchedResource, query: &str) -> Result<HitGroup, Error> {
+async fn hits_of(
+    visit: &Visit,
+    searched: &SearchedResource,
+    query: &str,
+) -> Result<HitGroup, Error> {
     let path = searched.def.path;
     let limit = (SHOWN + 1).to_string();
     let (mut hits, mut all) = (Vec::new(), None);

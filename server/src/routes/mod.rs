@@ -1,7 +1,7 @@
 //! Handlers, one file per group of routes. Each parses its request, calls the store, and responds; no rule is
 //! here. [`route_table`] has all routes.
 
-pub(crate) mod accept_header;
+mod accept_header;
 pub(crate) mod activities;
 pub(crate) mod activity_stream;
 pub(crate) mod audit;
@@ -36,6 +36,7 @@ pub(crate) mod tokens;
 pub(crate) mod tracking;
 mod tracking_rows;
 
+pub(crate) use self::accept_header::prefers;
 pub(crate) use self::{
     list_response::WholeList,
     query_parameters::{query_pairs, unread_names},

@@ -6,7 +6,7 @@ use svctrack_core::value::counted;
 
 use super::{
     excluded::{ExcludedTotal, excluded_note},
-    format::{day, label_of, money, percent},
+    format::{day, label_of, money, named_codes, percent},
     page,
     parts::{ColumnHead, Paging, Problem, badge, empty, paging, past_end, problems, table},
     renewals::distance,
@@ -77,6 +77,25 @@ impl MrrAtStake {
     }
 }
 
+/// Customers without an amount at stake, as it cannot be converted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnrankedCustomers {
+    /// Currencies without a rate.
+    pub currencies: Vec<String>,
+    pub may_set_rates: bool,
+}
+
+/// Sentence on customers that are ranked after all others, whatever they pay.
+pub(super) fn unranked_note(unranked: &UnrankedCustomers) -> impl Renderable + '_ {
+    maud! {
+        p.hint {
+            "Customers who pay in " (named_codes(&unranked.currencies)) " come last: without an exchange rate, "
+            "they have no amount at stake."
+            @if unranked.may_set_rates { " " a href="/app/settings/rates" { "Add exchange rates" } }
+        }
+    }
+}
+
 /// The page of customers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CustomersView {
@@ -92,6 +111,7 @@ pub struct CustomersView {
     pub missing_rates: Option<MissingRates>,
     /// Licenses that the amounts leave out.
     pub excluded: Option<ExcludedTotal>,
+    pub unranked: Option<UnrankedCustomers>,
     pub csv: String,
     /// Whether a filter leaves out customers.
     pub is_filtered: bool,
@@ -137,6 +157,7 @@ pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
                 (no_customers(shell))
             }
         } @else {
+            @if let Some(unranked) = &view.unranked { (unranked_note(unranked)) }
             (customer_table(shell, &view.lines, &view.currency.value))
             (paging(&view.paging))
         }

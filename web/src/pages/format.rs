@@ -22,6 +22,23 @@ const SPELLED: &[(&str, &str)] = &[
 /// Properties that refer to another record.
 const REFERENCES: &[&str] = &["companyId", "endUserId", "userId", "projectId", "assignedId"];
 
+/// Maximum number of codes that a sentence names.
+const MAX_NAMED: usize = 20;
+
+/// The first of these codes, for a sentence.
+pub(super) fn named_codes(codes: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let mut codes = codes.into_iter();
+    let mut text = String::new();
+    for code in codes.by_ref().take(MAX_NAMED) {
+        text.push_str(if text.is_empty() { "" } else { ", " });
+        text.push_str(code.as_ref());
+    }
+    match codes.count() {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    }
+}
+
 /// Label of a name of the API: `newCustomers` as `New customers`.
 pub fn label_of(name: &str) -> String {
     if let Some((_, words)) = SPELLED.iter().find(|(known, _)| *known == name) {

@@ -5,7 +5,7 @@ use svctrack_core::value::counted;
 
 use super::{
     address::address,
-    customers::{CustomerLine, customer_table, no_customers},
+    customers::{CustomerLine, UnrankedCustomers, customer_table, no_customers, unranked_note},
     excluded::{ExcludedTotal, endless, excluded_note, not_fixed},
     page,
     parts::{chart, empty, prose},
@@ -59,6 +59,7 @@ pub struct HomeView {
     /// The address of the picture of the last twelve months.
     pub picture: Option<String>,
     pub at_stake: Option<Vec<CustomerLine>>,
+    pub unranked: Option<UnrankedCustomers>,
     pub renewals: Option<RenewalsAhead>,
     /// Issues for senders, the newest first: each with how often.
     pub issues: Option<Vec<(String, String)>>,
@@ -116,7 +117,7 @@ pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
                 (chart(picture, "MRR and its movements by month"))
             }
         }
-        @if let Some(lines) = &view.at_stake { (stake(shell, lines)) }
+        @if let Some(lines) = &view.at_stake { (stake(shell, lines, view.unranked.as_ref())) }
         @if let Some(renewals) = &view.renewals { (ahead(shell, renewals)) }
         @if let Some(issues) = &view.issues { (senders(issues, view.parked)) }
     };
@@ -144,13 +145,18 @@ fn without_reports(shell: &Shell) -> impl Renderable {
     }
 }
 
-fn stake<'v>(shell: &'v Shell, lines: &'v [CustomerLine]) -> impl Renderable + 'v {
+fn stake<'v>(
+    shell: &'v Shell,
+    lines: &'v [CustomerLine],
+    unranked: Option<&'v UnrankedCustomers>,
+) -> impl Renderable + 'v {
     maud! {
         section aria-labelledby="h-stake" {
             h2 #h-stake { a href="/app/customers" { "At stake" } }
             @if lines.is_empty() {
                 (no_customers(shell))
             } @else {
+                @if let Some(unranked) = unranked { (unranked_note(unranked)) }
                 (customer_table(shell, lines, ""))
             }
         }

@@ -55,7 +55,7 @@ pub use self::{
         ClosingLine, ClosingsView, CompanyDifference, Differences, FigureChange, MonthFigures,
         Reopening, closings_page,
     },
-    customers::{CustomerLine, CustomersView, customers_page},
+    customers::{CustomerLine, CustomersView, UnrankedCustomers, customers_page},
     demo::{DemoState, DemoView, demo_page},
     excluded::ExcludedTotal,
     explanation::{

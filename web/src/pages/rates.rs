@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, iter};
 use hypertext::prelude::*;
 
 use super::{
+    format::named_codes,
     page,
     parts::{ColumnHead, Problem, problems, table},
     shell::{Shell, csrf, hidden, layout},
@@ -71,7 +72,10 @@ pub fn rates_page(shell: &Shell, view: &RatesView) -> Page {
     let main = maud! {
         p.crumbs { a href="/app/settings" { "Settings" } }
         h1 { "Exchange rates" }
-        p.muted { "Reports convert amounts into the base currency, at these rates." }
+        p.muted {
+            "Reports convert amounts into the base currency: all of a report at the rates of its last day, so that a "
+            "new rate is no growth."
+        }
         (problems(&view.problems))
         form.record method="post" action="/app/settings/rates" {
             (csrf(shell))
@@ -116,29 +120,31 @@ fn stored_rows(rates: &[RateLine]) -> impl Renderable + '_ {
     }
 }
 
-/// What the licenses need that the rates do not have: a code in other letters is another currency.
+/// What the licenses need that the rates do not have: codes that differ in case are different currencies.
 fn notes(view: &RatesView) -> impl Renderable + '_ {
     let is_known = |code: &String| {
         *code == view.base
             || view.rates.iter().any(|line| line.currency == *code && !line.rate.is_empty())
     };
-    let without: Vec<_> = view.licensed.iter().filter(|code| !is_known(code)).cloned().collect();
-    // A rate may be there before the first license.
-    let is_like_another =
-        |code: &&str| view.licensed.iter().any(|it| it.eq_ignore_ascii_case(code));
-    let is_unused = |code: &&str| !code.is_empty() && !view.licensed.iter().any(|it| it == code);
-    let rated = view.rates.iter().map(|line| line.currency.as_str()).filter(is_like_another);
-    let unused: BTreeSet<_> =
-        iter::once(view.base.as_str()).chain(rated).filter(is_unused).collect();
-    let unused = Vec::from_iter(unused).join(", ");
+    let without: Vec<_> = view.licensed.iter().filter(|code| !is_known(code)).collect();
+    // A currency may have a rate before its first license: only one that differs in case is named.
+    let is_misspelled = |code: &&str| {
+        let is_like = |licensed: &String| licensed.eq_ignore_ascii_case(code);
+        view.licensed.iter().any(is_like) && !view.licensed.iter().any(|licensed| licensed == code)
+    };
+    let rated = view.rates.iter().map(|line| line.currency.as_str());
+    let misspelled: BTreeSet<_> =
+        iter::once(view.base.as_str()).chain(rated).filter(is_misspelled).collect();
     maud! {
         @if !view.licensed.is_empty() {
-            p.help { "Licenses have amounts in " (view.licensed.join(", ")) "." }
-            @if !view.base.is_empty() && !without.is_empty() {
-                p.hint { "No rate: " (without.join(", ")) ". Reports give no converted total without it." }
+            p.help { "Licenses have amounts in " (named_codes(&view.licensed)) "." }
+            @if view.base.is_empty() && view.licensed.len() > 1 {
+                p.hint { "No base currency: reports give each currency, and no total." }
+            } @else if !view.base.is_empty() && !without.is_empty() {
+                p.hint { "No rate: " (named_codes(&without)) ". Reports give no converted total without these rates." }
             }
-            @if !unused.is_empty() {
-                p.hint { "No license has amounts in " (unused) ". Codes differ by upper and lower case." }
+            @if !misspelled.is_empty() {
+                p.hint { "No license has amounts in " (named_codes(&misspelled)) ": currency codes are case-sensitive." }
             }
         }
     }

@@ -78,6 +78,8 @@ pub struct ReportCell {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
     pub name: &'static str,
+    /// Label, where the parameter has another one in other reports.
+    pub label: Option<&'static str>,
     pub value: String,
     /// Text of the value, where people know it by another one; of the empty one where there are few.
     pub text: Option<String>,
@@ -156,7 +158,7 @@ pub(super) fn choice_field(choice: &Choice) -> impl Renderable {
     let id = format!("c-{}", choice.name);
     maud! {
         div {
-            label for=(id) { (choice.label()) }
+            label for=(id) { (choice.label.map_or_else(|| parameter_label(choice.name), str::to_owned)) }
             @if choice.values.is_empty() {
                 @let list = (!choice.suggested.is_empty()).then(|| list_id(choice.name));
                 input id=(id) name=(choice.name) value=(choice.text.as_ref().unwrap_or(&choice.value)) list=[&list]
@@ -181,14 +183,6 @@ pub(super) fn choice_field(choice: &Choice) -> impl Renderable {
 }
 
 impl Choice {
-    /// Label of the parameter: one name has a few values in one report, and properties in another.
-    fn label(&self) -> String {
-        match (self.name, self.values.is_empty()) {
-            ("by", false) => "Due at".to_owned(),
-            (name, _) => parameter_label(name),
-        }
-    }
-
     /// Text of a possible value: names of the API in words, and currencies as they are.
     fn text_of(&self, value: &str) -> String {
         match (self.name, value) {

@@ -473,4 +473,14 @@ mod tests {
         let html = new_token_page(&Shell::default(), &view).html;
         assert_eq!(html.matches("type=\"checkbox\"").count(), 2);
     }
+
+    #[test]
+    fn the_end_of_a_token_is_a_day_and_a_malformed_one_stays_as_it_was_sent() {
+        for (expires, kind) in [("", "date"), ("2026-12-31", "date"), ("soon", "text")] {
+            let view = NewTokenView { expires: expires.to_owned(), ..NewTokenView::default() };
+            let html = new_token_page(&Shell::default(), &view).html;
+            let input = format!("type=\"{kind}\" name=\"expiresAt\" value=\"{expires}\"");
+            assert!(html.contains(&input), "{html}");
+        }
+    }
 }
