@@ -33,6 +33,7 @@ use crate::{
     request_id::RequestIds,
     response_budget::ResponseBudget,
     sender_limits::Senders,
+    sent_forms::SentForms,
     served_parts::ServedParts,
 };
 
@@ -173,6 +174,7 @@ pub struct App {
     /// Access that was denied and is not in the audit log yet.
     pub(crate) denials: Denials,
     pub(crate) demo: DemoFilling,
+    pub(crate) sent_forms: SentForms,
     /// Shares of the listeners to streams.
     pub(crate) streams: Arc<Shares<TenantId>>,
     /// Permits for downloads of backups.
@@ -226,6 +228,7 @@ impl App {
             session_uses: SessionUses::default(),
             denials: Denials::default(),
             demo: DemoFilling::default(),
+            sent_forms: SentForms::default(),
             streams: Shares::new(max_streams(limits.connections)),
             downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
             backups: Arc::default(),

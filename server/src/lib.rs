@@ -53,6 +53,7 @@ mod routes;
 pub mod run;
 pub mod script_info;
 mod sender_limits;
+mod sent_forms;
 pub mod served_parts;
 mod setting_text;
 mod shutdown;

@@ -535,3 +535,34 @@ async fn a_file_of_many_records_has_the_order_of_its_list_unless_that_takes_too_
         assert_eq!(names == sorted, expect.is_some(), "{sort}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_whose_page_is_loaded_again_issues_one_token_and_creates_one_tenant() {
+    let server = InProcess::start().await;
+    let operator = server.operator.authorization().unwrap().strip_prefix("Bearer ").unwrap();
+    let operator = sign_in(&server.anonymous, operator).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let of_token = [("label", "again"), ("scopes", "companies:read")];
+    for (reader, client, [page, list], pairs) in [
+        (&reader, &server.client, ["/app/tokens/new", "/tokens"], &of_token[..]),
+        (&operator, &server.operator, ["/app/tenants", "/tenants"], &[("name", "again")]),
+    ] {
+        let count = async || {
+            let all = client.get(list).await.json();
+            let is_it = |it: &&Value| it["label"] == "again" || it["name"] == "again";
+            all.as_array().unwrap().iter().filter(is_it).count()
+        };
+        for expect in [1, 2] {
+            let (once, csrf) =
+                (hidden(reader, page, "once").await, hidden(reader, page, "csrf").await);
+            let form = [pairs, &[("once", &*once), ("csrf", &*csrf)]].concat();
+            let sent = reader.send(page, &form).await;
+            assert!(sent.status.is_success(), "{}", sent.text());
+            let again = reader.send(page, &form).await;
+            assert!(again.text().contains("This form was already sent"), "{}", again.text());
+            assert_eq!(count().await, expect, "{list}");
+            // The form that is shown then can be sent.
+            assert!(!again.text().contains(&once), "{}", again.text());
+        }
+    }
+}

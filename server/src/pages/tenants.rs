@@ -10,7 +10,7 @@ use svctrack_web::pages::{
 
 use super::{
     respond::{html, rejected, see},
-    submitted_form::{notice_of, problems_of, sent},
+    submitted_form::{new_key, notice_of, problems_of, sent},
     visit::Visit,
 };
 use crate::{
@@ -49,16 +49,24 @@ async fn lines(visit: &Visit) -> Result<Vec<TenantLine>, Error> {
 
 /// `GET /app/tenants`
 pub(super) async fn tenants(visit: Visit, request: Request) -> Result<Response, Error> {
-    let view = TenantsView { lines: lines(&visit).await?, ..TenantsView::default() };
+    let (once, lines) = (new_key()?, lines(&visit).await?);
+    let view = TenantsView { once, lines, ..TenantsView::default() };
     let mut shell = visit.shell;
     shell.notice = notice_of(&query_pairs(&request), NOTICES);
     Ok(html(tenants_page(&shell, &view)))
 }
 
+/// Problem of a form that was carried out before, as its page was loaded again.
+const SENT_BEFORE: &str = "This form was already sent: its tenant was created, and the token is not shown again. To create another tenant, send the form again.";
+
 /// `POST /app/tenants`: the response shows the first token, since no other response does.
 pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let name = sent(&pairs, "name").trim().to_owned();
+    if !visit.app.sent_forms.is_first(sent(&pairs, "once")) {
+        let problem = Problem { field: String::new(), message: SENT_BEFORE.to_owned() };
+        return again(&visit, name, vec![problem]).await;
+    }
     let created = visit.api.send(Method::POST, "/tenants", &[], &json!({ "name": name })).await;
     match created.map_err(Error::into_issues) {
         Ok(created) => {
@@ -72,13 +80,15 @@ pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Respons
             };
             Ok(uncompressed(html(created_token_page(&visit.shell, &view))))
         }
-        Err(Ok(issues)) => {
-            let lines = lines(&visit).await?;
-            let view = TenantsView { lines, name, problems: problems_of(issues) };
-            Ok(rejected(tenants_page(&visit.shell, &view)))
-        }
+        Err(Ok(issues)) => again(&visit, name, problems_of(issues)).await,
         Err(Err(error)) => Err(error),
     }
+}
+
+/// The form of a new tenant, with what is wrong with it.
+async fn again(visit: &Visit, name: String, problems: Vec<Problem>) -> Result<Response, Error> {
+    let view = TenantsView { lines: lines(visit).await?, once: new_key()?, name, problems };
+    Ok(rejected(tenants_page(&visit.shell, &view)))
 }
 
 /// The path of a tenant of the API.

@@ -11,7 +11,7 @@ use svctrack_web::pages::{
 
 use super::{
     respond::{html, rejected, see},
-    submitted_form::{notice_of, problems_of, sent},
+    submitted_form::{new_key, notice_of, problems_of, sent},
     visit::Visit,
 };
 use crate::{
@@ -79,10 +79,14 @@ fn grantable(visit: &Visit) -> Vec<String> {
     every_scope().into_iter().filter(|scope| visit.api.may(scope)).collect()
 }
 
+/// Problem of a form that was carried out before, as its page was loaded again.
+const SENT_BEFORE: &str = "This form was already sent: its token was issued, and is not shown again. To issue another token, send the form again.";
+
 /// `GET /app/tokens/new`
 pub(super) async fn new(visit: Visit, _: Request) -> Result<Response, Error> {
     visit.session.caller.require(&visit.app, "admin")?;
-    let view = NewTokenView { grantable: grantable(&visit), ..NewTokenView::default() };
+    let (once, grantable) = (new_key()?, grantable(&visit));
+    let view = NewTokenView { once, grantable, ..NewTokenView::default() };
     Ok(html(new_token_page(&visit.shell, &view)))
 }
 
@@ -100,9 +104,12 @@ pub(super) async fn issue(visit: Visit, mut request: Request) -> Result<Response
             body.insert(name.to_owned(), value_of(name).into());
         }
     }
-    let mut problems = match shown_once(&visit, "/tokens", &Value::Object(body), "issued").await? {
-        Ok(response) => return Ok(response),
-        Err(problems) => problems,
+    let mut problems = match visit.app.sent_forms.is_first(sent(&pairs, "once")) {
+        true => match shown_once(&visit, "/tokens", &Value::Object(body), "issued").await? {
+            Ok(response) => return Ok(response),
+            Err(problems) => problems,
+        },
+        false => vec![Problem { field: String::new(), message: SENT_BEFORE.to_owned() }],
     };
     for problem in &mut problems {
         match problem.field.as_str() {
@@ -121,6 +128,7 @@ pub(super) async fn issue(visit: Visit, mut request: Request) -> Result<Response
         user: value_of("userId"),
         scopes,
         grantable: grantable(&visit),
+        once: new_key()?,
         problems,
     };
     Ok(rejected(new_token_page(&visit.shell, &view)))

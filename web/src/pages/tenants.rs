@@ -9,7 +9,7 @@ use super::{
     page,
     parts::{ColumnHead, Problem, badge, empty, problems, table},
     setup::copied,
-    shell::{Shell, csrf, layout, title_bar},
+    shell::{Shell, csrf, hidden, layout, title_bar},
     tokens::input_field,
 };
 use crate::page::Page;
@@ -37,6 +37,8 @@ impl TenantLine {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TenantsView {
     pub lines: Vec<TenantLine>,
+    /// Key of the form, by which it is carried out once.
+    pub once: String,
     /// Name of a new tenant that was sent.
     pub name: String,
     pub problems: Vec<Problem>,
@@ -68,6 +70,7 @@ pub fn tenants_page(shell: &Shell, view: &TenantsView) -> Page {
             h2 #h-new { "Create a tenant" }
             form method="post" action="/app/tenants" {
                 (csrf(shell))
+                (hidden("once", &view.once))
                 div.record {
                     (input_field("text", ("name", "Name *"), &view.name, "For example the company or product whose customers it has.", &view.problems))
                 }

@@ -15,7 +15,7 @@ use super::{
     page,
     parts::{ColumnHead, Problem, badge, problems, scroll, table},
     setup::copied,
-    shell::{Shell, csrf, layout, title_bar},
+    shell::{Shell, csrf, hidden, layout, title_bar},
 };
 use crate::page::Page;
 
@@ -83,6 +83,8 @@ pub struct NewTokenView {
     /// Chosen scopes, and all that can be chosen.
     pub scopes: Vec<String>,
     pub grantable: Vec<String>,
+    /// Key of the form, by which it is carried out once.
+    pub once: String,
     pub problems: Vec<Problem>,
 }
 
@@ -301,6 +303,7 @@ pub fn new_token_page(shell: &Shell, view: &NewTokenView) -> Page {
         (problems(&view.problems))
         form method="post" action="/app/tokens/new" {
             (csrf(shell))
+            (hidden("once", &view.once))
             div.record {
                 (input_field("text", ("label", "Label *"), &view.label, "Purpose of the token, such as the name of a program.", &view.problems))
                 (input_field(kind_of_day(&view.expires), ("expiresAt", "Expires"), &view.expires, "The first day on which the token is rejected, in UTC. Default: as late as possible.", &view.problems))
