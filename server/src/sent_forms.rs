@@ -26,6 +26,11 @@ impl SentForms {
         keys.push_front(key.to_owned());
         true
     }
+
+    /// Forgets a form that was rejected, which may be sent again, also after going back to it.
+    pub(crate) fn forget(&self, key: &str) {
+        self.0.lock().retain(|known| known != key);
+    }
 }
 
 #[cfg(test)]
@@ -37,6 +42,8 @@ mod tests {
         let forms = SentForms::default();
         assert!(forms.is_first("a") && !forms.is_first("a"));
         assert!(forms.is_first("") && forms.is_first(""));
+        forms.forget("a");
+        assert!(forms.is_first("a") && !forms.is_first("a"));
         (1..MAX_FORMS).for_each(|number| assert!(forms.is_first(&number.to_string())));
         assert!(!forms.is_first("a"));
         assert!(forms.is_first("one more") && forms.is_first("a"));

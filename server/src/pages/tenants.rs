@@ -63,11 +63,15 @@ const SENT_BEFORE: &str = "This form was already sent: its tenant was created, a
 pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let name = sent(&pairs, "name").trim().to_owned();
-    if !visit.app.sent_forms.is_first(sent(&pairs, "once")) {
+    let (forms, once) = (&visit.app.sent_forms, sent(&pairs, "once"));
+    if !forms.is_first(once) {
         let problem = Problem { field: String::new(), message: SENT_BEFORE.to_owned() };
         return again(&visit, name, vec![problem]).await;
     }
     let created = visit.api.send(Method::POST, "/tenants", &[], &json!({ "name": name })).await;
+    if created.is_err() {
+        forms.forget(once);
+    }
     match created.map_err(Error::into_issues) {
         Ok(created) => {
             let created: Created = serde_json::from_value(created)

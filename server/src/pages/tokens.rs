@@ -104,11 +104,18 @@ pub(super) async fn issue(visit: Visit, mut request: Request) -> Result<Response
             body.insert(name.to_owned(), value_of(name).into());
         }
     }
-    let mut problems = match visit.app.sent_forms.is_first(sent(&pairs, "once")) {
-        true => match shown_once(&visit, "/tokens", &Value::Object(body), "issued").await? {
-            Ok(response) => return Ok(response),
-            Err(problems) => problems,
-        },
+    let (forms, once) = (&visit.app.sent_forms, sent(&pairs, "once"));
+    let mut problems = match forms.is_first(once) {
+        true => {
+            let issued = shown_once(&visit, "/tokens", &Value::Object(body), "issued").await;
+            if !matches!(issued, Ok(Ok(_))) {
+                forms.forget(once);
+            }
+            match issued? {
+                Ok(response) => return Ok(response),
+                Err(problems) => problems,
+            }
+        }
         false => vec![Problem { field: String::new(), message: SENT_BEFORE.to_owned() }],
     };
     for problem in &mut problems {
