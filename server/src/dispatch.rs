@@ -13,16 +13,17 @@ use crate::{
     app::App,
     error::Error,
     observe::request_metrics::RouteMetrics,
-    path_tree::{PathTree, Pattern},
+    path_tree::{PathTree, RoutedRequest},
     request_head,
     routes::{respond::name_ignored, unread_names},
 };
 
 /// A pending response of a handler.
-pub(crate) type HandlerFuture = BoxFuture<'static, Result<Response, Error>>;
-pub(crate) type Handler = fn(Arc<App>, Request) -> HandlerFuture;
+pub(crate) type HandlerFuture<'a> = BoxFuture<'a, Result<Response, Error>>;
+pub(crate) type Handler = for<'a> fn(&'a Arc<App>, RoutedRequest<'a>) -> HandlerFuture<'a>;
 /// Handles one request to any resource.
-pub(crate) type RecordHandler = fn(Arc<App>, Request, &'static ResourceDef) -> HandlerFuture;
+pub(crate) type RecordHandler =
+    for<'a> fn(&'a Arc<App>, RoutedRequest<'a>, &'static ResourceDef) -> HandlerFuture<'a>;
 
 /// A handler, with the resource that it serves.
 #[derive(Clone, Copy)]
@@ -49,24 +50,25 @@ pub(crate) struct Api {
 }
 
 /// A pending response, and the metrics of its route, if it has one.
-pub(crate) type RoutedResponse<'a> = (Option<&'a Arc<RouteMetrics>>, HandlerFuture);
+pub(crate) type RoutedResponse<'a> = (Option<&'a Arc<RouteMetrics>>, HandlerFuture<'a>);
 
 impl Api {
     /// The response of a route.
-    pub(crate) fn serve(&self, request: Request) -> HandlerFuture {
+    pub(crate) fn serve(&self, request: Request) -> HandlerFuture<'_> {
         self.route(request).1
     }
 
     /// Starts nothing before it is polled, where a panic is caught.
-    pub(crate) fn route(&self, mut request: Request) -> RoutedResponse<'_> {
+    pub(crate) fn route(&self, request: Request) -> RoutedResponse<'_> {
         if let Err(error) = request_head::check(&request) {
             return (None, future::err(error).boxed());
         }
         let Some((pattern, (methods, metrics))) = self.routes.find(request.uri().path()) else {
             return (None, future::err(Error::RouteNotFound).boxed());
         };
-        let app = self.app.clone();
-        let handled = match handler(&mut request, pattern, methods) {
+        let (served, app) = (served_method(request.method(), methods), &self.app);
+        let request = RoutedRequest { request, pattern };
+        let handled = match served {
             Ok(ServedMethod { serve, has_parameters: false })
                 if request.uri().query().is_some() =>
             {
@@ -80,7 +82,7 @@ impl Api {
 }
 
 impl ResourceHandler {
-    fn handle(self, app: Arc<App>, request: Request) -> HandlerFuture {
+    fn handle<'a>(self, app: &'a Arc<App>, request: RoutedRequest<'a>) -> HandlerFuture<'a> {
         match self {
             Self::Alone(handler) => handler(app, request),
             Self::Record(handler, def) => handler(app, request, def),
@@ -89,7 +91,11 @@ impl ResourceHandler {
 }
 
 /// Response of a route without parameters to a request that has some: it names them (R6).
-fn serve_unread(serve: ResourceHandler, app: Arc<App>, request: Request) -> HandlerFuture {
+fn serve_unread<'a>(
+    serve: ResourceHandler,
+    app: &'a Arc<App>,
+    request: RoutedRequest<'a>,
+) -> HandlerFuture<'a> {
     let names = match unread_names(&request) {
         Ok(names) => names,
         Err(error) => return future::err(error).boxed(),
@@ -101,18 +107,13 @@ fn serve_unread(serve: ResourceHandler, app: Arc<App>, request: Request) -> Hand
     serve.handle(app, request).map_ok(name).boxed()
 }
 
-/// Handler of a request, which carries the path of its route from then on.
-fn handler(
-    request: &mut Request,
-    pattern: &Pattern,
-    methods: &Methods,
-) -> Result<ServedMethod, Error> {
-    let method = match *request.method() {
+/// Handler of a method of a route.
+fn served_method(method: &Method, methods: &Methods) -> Result<ServedMethod, Error> {
+    let method = match *method {
         Method::HEAD => &Method::GET, // The HTTP layer leaves the body out.
         ref other => other,
     };
     let served = methods.iter().find(|(known, _)| known == method).map(|(_, served)| *served);
-    request.extensions_mut().insert(pattern.clone());
     served.ok_or_else(|| Error::MethodNotAllowed(allow(methods)))
 }
 

@@ -131,13 +131,11 @@ where
         let Self { peers, endpoint, waiting, stopping, watcher, .. } = self;
         let stream = ClientStream::new(stream, endpoint.clone(), stopping, waiting.clone());
         let timer = RequestHeadTimer::new(waiting.clone(), IDLE_TIMEOUT - HEAD_TIMEOUT);
+        // Requests count references to this, and not to the endpoint, whose count all threads would share.
+        let served = Arc::new(ServedConnection { peers, endpoint, over, waiting });
         let service = service_fn(move |request: hyper::Request<Incoming>| {
-            let (endpoint, waiting) = (endpoint.clone(), waiting.clone());
-            let peers = (LocalAddr(peers.local.into()), peers.client_of(request.headers()));
-            async move {
-                let response = respond(&*endpoint, request, peers, over, waiting).await;
-                Ok::<_, Infallible>(response.into())
-            }
+            let served = served.clone();
+            async move { Ok::<_, Infallible>(served.respond(request).await.into()) }
         });
         let mut builder = http1::Builder::new();
         // hyper's default is `MAX_HEADERS`. Where it is set, hyper fills two arrays of headers for each request.
@@ -149,34 +147,40 @@ where
     }
 }
 
-/// Responds to a request. Where its body is not read to its end, the response closes the connection, which cannot have
-/// a further request.
-async fn respond(
-    endpoint: &impl Endpoint<Output = Response>,
-    request: hyper::Request<Incoming>,
-    (local, remote): (LocalAddr, RemoteAddr),
+/// What the requests of a connection need.
+struct ServedConnection<E> {
+    peers: ConnectionPeers,
+    endpoint: Arc<E>,
     over: Transport,
     waiting: Arc<ConnectionWait>,
-) -> Response {
-    let (mut head, body) = request.into_parts();
-    if matches!(over, Transport::TcpInsteadOfTls) {
-        head.extensions.insert(WithoutTls);
-    }
-    // A client that asks whether to send the body does not send it in vain.
-    let expects_continue = head.headers.contains_key(header::EXPECT);
-    let body = (!body.is_end_stream()).then(|| WatchedBody::new(body, waiting.clone()));
-    let sent = body.clone().map_or_else(Body::empty, |body| BoxBody::new(body).into());
-    let head = RequestParts::from((head, local, remote, over.scheme()));
-    let result = endpoint.call(Request::from_parts(head, sent)).await;
-    let mut response = result.unwrap_or_else(|error| error.into_response());
-    if let Some(mut body) = body
-        && !body.can_be_passed(expects_continue).await
-    {
-        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-        // A client that was too slow gets no more time.
-        if response.status() != StatusCode::REQUEST_TIMEOUT {
-            waiting.leave_unread();
+}
+
+impl<E: Endpoint<Output = Response>> ServedConnection<E> {
+    /// Responds to a request. Where its body is not read to its end, the response closes the connection, which cannot
+    /// have a further request.
+    async fn respond(&self, request: hyper::Request<Incoming>) -> Response {
+        let (mut head, body) = request.into_parts();
+        if matches!(self.over, Transport::TcpInsteadOfTls) {
+            head.extensions.insert(WithoutTls);
         }
+        // A client that asks whether to send the body does not send it in vain.
+        let expects_continue = head.headers.contains_key(header::EXPECT);
+        let body = (!body.is_end_stream()).then(|| WatchedBody::new(body, self.waiting.clone()));
+        let sent = body.clone().map_or_else(Body::empty, |body| BoxBody::new(body).into());
+        let local = LocalAddr(self.peers.local.into());
+        let remote = self.peers.client_of(&head.headers);
+        let head = RequestParts::from((head, local, remote, self.over.scheme()));
+        let result = self.endpoint.call(Request::from_parts(head, sent)).await;
+        let mut response = result.unwrap_or_else(|error| error.into_response());
+        if let Some(mut body) = body
+            && !body.can_be_passed(expects_continue).await
+        {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            // A client that was too slow gets no more time.
+            if response.status() != StatusCode::REQUEST_TIMEOUT {
+                self.waiting.leave_unread();
+            }
+        }
+        response
     }
-    response
 }

@@ -1,14 +1,38 @@
 //! Routes by path: a tree with a node per segment. A literal segment takes precedence over `:name`, which matches any
 //! non-empty segment.
 
-use std::{borrow::Cow, collections::BTreeMap, str::Split, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    ops::{Deref, DerefMut},
+    str::Split,
+};
 
 use percent_encoding::percent_decode_str;
 use poem::Request;
 
-/// Segments of the path of a route. A request that was routed carries them.
-#[derive(Clone)]
-pub(crate) struct Pattern(Arc<[String]>);
+/// Segments of the path of a route.
+pub(crate) struct Pattern(Box<[String]>);
+
+/// A request whose route is known, with the pattern of its path.
+pub(crate) struct RoutedRequest<'p> {
+    pub(crate) request: Request,
+    pub(crate) pattern: &'p Pattern,
+}
+
+impl Deref for RoutedRequest<'_> {
+    type Target = Request;
+
+    fn deref(&self) -> &Request {
+        &self.request
+    }
+}
+
+impl DerefMut for RoutedRequest<'_> {
+    fn deref_mut(&mut self) -> &mut Request {
+        &mut self.request
+    }
+}
 
 /// Values at a path, and at the paths below it.
 pub(crate) struct PathTree<T> {
@@ -63,8 +87,8 @@ fn parts(path: &str) -> Split<'_, char> {
 }
 
 /// Part of a request's path for `:name`, percent-decoded once; none when it is not UTF-8.
-pub(crate) fn path_part<'r>(request: &'r Request, name: &str) -> Option<Cow<'r, str>> {
-    let Pattern(pattern) = request.extensions().get()?;
+pub(crate) fn path_part<'r>(request: &'r RoutedRequest<'_>, name: &str) -> Option<Cow<'r, str>> {
+    let Pattern(pattern) = request.pattern;
     let place = pattern.iter().position(|known| known.strip_prefix(':') == Some(name))?;
     let part = parts(request.uri().path()).nth(place)?;
     match part.contains('%') {
@@ -124,10 +148,10 @@ mod tests {
             ("/a/%ff", None),
             ("/a", None),
         ] {
-            let mut request = Request::builder().uri(path.parse().unwrap()).finish();
+            let request = Request::builder().uri(path.parse().unwrap()).finish();
             let tree = tree();
             let (pattern, _) = tree.find(path).unwrap();
-            request.extensions_mut().insert(pattern.clone());
+            let request = RoutedRequest { request, pattern };
             assert_eq!(path_part(&request, "id").as_deref(), expected, "{path}");
             assert!(path_part(&request, "i").is_none());
         }

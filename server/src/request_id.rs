@@ -1,15 +1,12 @@
 //! Ids of requests, by which they are found in the log.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use compact_str::CompactString;
 
-/// The id of a request, in its extensions.
-#[derive(Clone, Debug)]
-pub(crate) struct RequestId(pub(crate) Arc<str>);
+/// The id of a request, which is short enough to be held without an allocation.
+pub(crate) type RequestId = CompactString;
 
 /// Gives every request an id that no other request of any start has, and that does not tell how many requests came
 /// before it: a caller would learn how much others call.
@@ -21,7 +18,7 @@ pub(crate) struct RequestIds {
 
 impl Default for RequestIds {
     fn default() -> Self {
-        let (mut start, mut key, mut other_key) = ([0; 6], [0; 8], [0; 8]);
+        let (mut start, mut key, mut other_key) = ([0; 5], [0; 8], [0; 8]);
         for bytes in [&mut start[..], &mut key, &mut other_key] {
             // Without randomness the ids still differ within this start.
             let _ = getrandom::fill(bytes);
@@ -34,16 +31,12 @@ impl Default for RequestIds {
 }
 
 impl RequestIds {
-    /// Longest id, in bytes: six in Base64, a dash, and a number in hexadecimal.
-    const MAX_BYTES: usize = 8 + 1 + 16;
-
-    pub(crate) fn next(&self) -> Arc<str> {
+    pub(crate) fn next(&self) -> RequestId {
         let number = scattered(self.next.fetch_add(1, Ordering::Relaxed), self.keys);
-        let mut id = String::with_capacity(Self::MAX_BYTES);
-        id.push_str(&self.start);
+        let mut id = RequestId::new(&self.start);
         id.push('-');
         id.extend(hexadecimal(number));
-        id.into()
+        id
     }
 }
 
@@ -73,7 +66,8 @@ mod tests {
         for _ in 0..1_000 {
             let id = RequestIds::default().next();
             let (start, _) = id.split_once('-').unwrap();
-            assert!(start.len() == 8 && start.bytes().all(|it| it.is_ascii_alphanumeric()), "{id}");
+            assert!(start.len() == 7 && start.bytes().all(|it| it.is_ascii_alphanumeric()), "{id}");
+            assert!(!id.is_heap_allocated(), "{id}");
         }
     }
 
@@ -82,7 +76,7 @@ mod tests {
         let ids = RequestIds::default();
         let id = ids.next();
         let (start, number) = id.split_once('-').unwrap();
-        assert_eq!((start, start.len()), (ids.start.as_str(), 8));
+        assert_eq!((start, start.len()), (ids.start.as_str(), 7));
         assert_eq!(u64::from_str_radix(number, 16).unwrap(), scattered(1, ids.keys));
         for number in [0, 1, 0x9c, u64::from(u32::MAX), u64::MAX] {
             assert_eq!(hexadecimal(number).collect::<String>(), format!("{number:x}"));

@@ -20,7 +20,6 @@ use crate::{
     },
     pages::Pages,
     path_tree::PathTree,
-    request_id::RequestId,
     routes::{self, route_table},
     served_parts::{NAMES_OF_PAGES, ServerPart, is_page},
 };
@@ -53,7 +52,7 @@ fn by_path(addresses: &Addresses) -> Result<BTreeMap<String, Methods>, String> {
     }
     for path in addresses.files().into_keys() {
         let serve = ResourceHandler::Alone(|app, mut request| {
-            Box::pin(async move { routes::static_files::read(&app, &mut request).await })
+            Box::pin(async move { routes::static_files::read(app, &mut request).await })
         });
         let methods = vec![(Method::GET, ServedMethod { serve, has_parameters: false })];
         paths.insert(path, methods);
@@ -150,7 +149,6 @@ impl Endpoint for RequestLayer {
         ignore_slash_at_end(&mut request);
         let (request_id, arrived) =
             (self.app.request_ids.next(), RequestStart::from_request(&request));
-        request.extensions_mut().insert(RequestId(request_id.clone()));
         let accepted = AcceptedCodings::from_headers(request.headers());
         let for_any_page = routes::cors::is_for_any_page(&self.app, request.uri().path());
         let is_read = request.method().is_safe();
@@ -166,21 +164,25 @@ impl Endpoint for RequestLayer {
             false if by_a_person() => self.pages.route(request),
             false => (None, future::err(Error::RouteNotFound).boxed()),
         };
-        let running = RunningRequest::new(&self.app.observe, request_id, arrived, route);
+        let running = RunningRequest::new(&self.app.observe, request_id.clone(), arrived, route);
         let served = AssertUnwindSafe(served).catch_unwind();
-        trace::scope(served.map(move |served| {
-            let panicked = |_| Err(Error::Internal("a handler panicked".to_owned()));
-            let served = served.unwrap_or_else(panicked);
-            let response = served.unwrap_or_else(|error| error.into_response(running.request_id()));
-            let response = self.admit(response, is_read, running.request_id());
-            let mut response = self.app.compressions.compress(response, accepted);
-            if for_any_page {
-                routes::cors::allow_any_origin(response.headers_mut());
-            }
-            complete(&mut response, running.request_id());
-            running.respond(&mut response);
-            Ok(response)
-        }))
+        trace::scope(
+            request_id,
+            served.map(move |served| {
+                let panicked = |_| Err(Error::Internal("a handler panicked".to_owned()));
+                let served = served.unwrap_or_else(panicked);
+                let response =
+                    served.unwrap_or_else(|error| error.into_response(running.request_id()));
+                let response = self.admit(response, is_read, running.request_id());
+                let mut response = self.app.compressions.compress(response, accepted);
+                if for_any_page {
+                    routes::cors::allow_any_origin(response.headers_mut());
+                }
+                complete(&mut response, running.request_id());
+                running.respond(&mut response);
+                Ok(response)
+            }),
+        )
     }
 }
 

@@ -7,7 +7,7 @@ use svctrack_core::{access::Issuer, audit::AuditActor, value::TenantId};
 use svctrack_store::{Actor, CommandOrigin, KnownToken, ResponseMemoryBudget, Tenant, TokenRecord};
 
 use super::denials::DeniedAccess;
-use crate::{app::App, request_id::RequestId};
+use crate::{app::App, observe::trace, request_id::RequestId};
 
 /// Marks a request of a person who has the store's file, and acts for a tenant or for the operator. A request from the
 /// network cannot have this mark.
@@ -34,7 +34,7 @@ pub(crate) struct Caller {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RequestSource {
     address: Option<IpAddr>,
-    request_id: Option<Arc<str>>,
+    request_id: Option<RequestId>,
     /// Id of the session that acts as the token.
     pub(super) session: Option<Arc<str>>,
 }
@@ -42,8 +42,7 @@ pub(crate) struct RequestSource {
 impl RequestSource {
     pub(crate) fn from_request(request: &Request) -> Self {
         let address = request.remote_addr().as_socket_addr().map(|peer| peer.ip().to_canonical());
-        let id = request.extensions().get::<RequestId>().map(|id| id.0.clone());
-        Self { address, request_id: id, session: None }
+        Self { address, request_id: trace::current().request_id, session: None }
     }
 
     /// Counts a denial for whoever the caller is.
@@ -82,15 +81,17 @@ impl From<Caller> for Actor {
         let record = caller.token_record();
         let user = record.and_then(|record| record.user_id);
         let seen = &caller.seen;
-        let origin = CommandOrigin {
-            token_name: record.map(|record| record.label.clone()).unwrap_or_default(),
-            session: seen.session.as_deref().map(str::to_owned),
-            address: seen.address,
-            request_id: seen.request_id.as_deref().map(str::to_owned),
-        };
+        // Events are not in the audit log.
+        let is_in_log = !matches!(caller.credential, Credential::Service(_) | Credential::Nothing);
+        let origin = is_in_log.then(|| {
+            Arc::new(CommandOrigin {
+                token_name: record.map(|record| record.label.clone()).unwrap_or_default(),
+                session: seen.session.as_deref().map(str::to_owned),
+                address: seen.address,
+                request_id: seen.request_id.as_deref().map(str::to_owned),
+            })
+        });
         let token = caller.token().map(str::to_owned);
-        let is_service = matches!(caller.credential, Credential::Service(_));
-        let origin = (!is_service).then(|| Arc::new(origin));
         Self { tenant: caller.tenant, token, user, origin, room: ResponseMemoryBudget::default() }
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     app::App,
     error::Error,
     observe::trace::note_tenant,
-    path_tree::path_part,
+    path_tree::{RoutedRequest, path_part},
     sender_limits::{Sender, SenderAddress},
 };
 
@@ -18,7 +18,10 @@ use crate::{
 ///
 /// # Errors
 /// [`Error::TenantNotFound`] when the tenant does not exist, [`Error::TrackingSuspended`].
-pub(crate) async fn sender_in_path(app: &App, request: &Request) -> Result<Sender, Error> {
+pub(crate) async fn sender_in_path(
+    app: &App,
+    request: &RoutedRequest<'_>,
+) -> Result<Sender, Error> {
     let id = path_part(request, "tenant").and_then(|id| TenantId::parse(&id));
     let sender = sender(app, request, id.ok_or(Error::TenantNotFound)?).await?;
     sender.ok_or(Error::TenantNotFound)

@@ -22,6 +22,7 @@ use super::{
     request_metrics::{RouteMetrics, name_of},
     trace::{self, RequestTrace},
 };
+use crate::request_id::RequestId;
 
 /// Code of the problem for which a request was rejected, or its events are parked. An extension of a response.
 #[derive(Clone, Debug)]
@@ -49,7 +50,7 @@ impl RequestStart {
 /// A running request. When it is dropped without a response, its client has disconnected.
 pub(crate) struct RunningRequest<'a> {
     observe: &'a Arc<Observability>,
-    request_id: Arc<str>,
+    request_id: RequestId,
     arrived: RequestStart,
     route: &'a Arc<RouteMetrics>,
     has_ended: bool,
@@ -58,7 +59,7 @@ pub(crate) struct RunningRequest<'a> {
 impl<'a> RunningRequest<'a> {
     pub(crate) fn new(
         observe: &'a Arc<Observability>,
-        request_id: Arc<str>,
+        request_id: RequestId,
         arrived: RequestStart,
         route: Option<&'a Arc<RouteMetrics>>,
     ) -> Self {
@@ -126,7 +127,7 @@ struct WatchedResponse {
 /// Writes the line of a request when its response has been sent, or its client has disconnected.
 struct RequestEnd {
     observe: Arc<Observability>,
-    request_id: Arc<str>,
+    request_id: RequestId,
     arrived: RequestStart,
     route: Arc<RouteMetrics>,
     trace: RequestTrace,

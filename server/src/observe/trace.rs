@@ -1,10 +1,12 @@
-//! Details of a request that handlers learn and its log line has: the tenant, the token, and the received bytes. They
+//! Facts of a request that its log line has: its id, and what handlers learn: the tenant, the token, and the received bytes. They
 //! belong to the task that serves the request, so that they need not be passed on.
 
 use std::{cell::RefCell, sync::Arc};
 
 use svctrack_core::value::TenantId;
 use svctrack_store::KnownToken;
+
+use crate::request_id::RequestId;
 
 tokio::task_local! {
     static TRACE: RefCell<RequestTrace>;
@@ -13,6 +15,8 @@ tokio::task_local! {
 /// Facts of the request of a task.
 #[derive(Clone, Default)]
 pub(crate) struct RequestTrace {
+    /// Id of the request; none outside a request.
+    pub(crate) request_id: Option<RequestId>,
     /// Tenant of the request, once it is known to exist.
     pub(crate) tenant: Option<TenantId>,
     /// Token of the caller, once it is known.
@@ -22,8 +26,12 @@ pub(crate) struct RequestTrace {
 }
 
 /// Serves a request; `served` can read the notes of its handler.
-pub(crate) fn scope<T>(served: impl Future<Output = T>) -> impl Future<Output = T> {
-    TRACE.scope(RefCell::default(), served)
+pub(crate) fn scope<T>(
+    request_id: RequestId,
+    served: impl Future<Output = T>,
+) -> impl Future<Output = T> {
+    let trace = RequestTrace { request_id: Some(request_id), ..RequestTrace::default() };
+    TRACE.scope(trace.into(), served)
 }
 
 /// Facts of the request of this task so far.
@@ -60,7 +68,7 @@ mod tests {
     async fn what_is_noted_stays_with_its_request() {
         let (one, other) = (TenantId::from_bytes([1; 16]), TenantId::from_bytes([2; 16]));
         let request = |tenant, bytes| {
-            scope(async move {
+            scope(RequestId::new("x"), async move {
                 note_tenant(tenant);
                 tokio::task::yield_now().await;
                 note_received(bytes);

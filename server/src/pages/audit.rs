@@ -1,6 +1,6 @@
 //! Audit log: all of a tenant, and the changes of a record on its page. The API decides who may read it.
 
-use poem::{Request, Response};
+use poem::Response;
 use svctrack_core::{
     resources::{REGISTRY, settings::SETTINGS},
     schema::ResourceDef,
@@ -17,7 +17,7 @@ use super::{
     submitted_form::{problems_of_address, sent},
     visit::Visit,
 };
-use crate::{error::Error, routes::query_pairs};
+use crate::{error::Error, path_tree::RoutedRequest, routes::query_pairs};
 
 /// Entries on a page.
 const SHOWN: usize = 100;
@@ -31,7 +31,7 @@ pub(super) const PARAMETERS: &[&str] =
     &["action", "resource", "id", "tokenId", "from", "to", "after"];
 
 /// `GET /app/audit`
-pub(super) async fn audit(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn audit(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
     let given = |name: &&'static str| !sent(&pairs, name).is_empty();
     let filters: Vec<(&str, &str)> = AuditView::FILTERS

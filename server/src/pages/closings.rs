@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use poem::{Request, Response, http::Method};
+use poem::{Response, http::Method};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use svctrack_core::revenue::days_of_month;
@@ -17,7 +17,10 @@ use super::{
     submitted_form::{problems_of, sent},
     visit::Visit,
 };
-use crate::{error::Error, path_tree::path_part};
+use crate::{
+    error::Error,
+    path_tree::{RoutedRequest, path_part},
+};
 
 /// Characters of a month such as `2026-01`.
 const MONTH_CHARS: usize = 7;
@@ -86,13 +89,13 @@ struct Difference {
 }
 
 /// `GET /app/closings`
-pub(super) async fn list(visit: Visit, _: Request) -> Result<Response, Error> {
+pub(super) async fn list(visit: Visit, _: RoutedRequest<'_>) -> Result<Response, Error> {
     let view = view_of(&visit).await?;
     Ok(html(closings_page(&visit.shell, &view)))
 }
 
 /// `POST /app/closings`: closes a month.
-pub(super) async fn close(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn close(visit: Visit, mut request: RoutedRequest<'_>) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let month = json!(sent(&pairs, "month").trim());
     let options = options_of(&closings(&visit).await?.0);
@@ -103,7 +106,10 @@ pub(super) async fn close(visit: Visit, mut request: Request) -> Result<Response
 }
 
 /// `POST /app/closings/:month/reopen`
-pub(super) async fn reopen(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn reopen(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let month = path_part(&request, "month").unwrap_or_default();
     let reason = [("reason", sent(&pairs, "reason"))];

@@ -1,6 +1,6 @@
 //! Customers, ordered by MRR at stake.
 
-use poem::{Request, Response};
+use poem::Response;
 use serde::Deserialize;
 use svctrack_core::{
     resources::company::COMPANY,
@@ -22,7 +22,7 @@ use super::{
     submitted_form::{problems_of_address, sent},
     visit::Visit,
 };
-use crate::{error::Error, routes::query_pairs};
+use crate::{error::Error, path_tree::RoutedRequest, routes::query_pairs};
 
 /// Customers on a page.
 const SHOWN: usize = 50;
@@ -129,7 +129,7 @@ pub(super) const PARAMETERS: &[&str] =
     &["name", "status", "owner", "phase", "activityState", "sort", "baseCurrency", "offset"];
 
 /// `GET /app/customers`
-pub(super) async fn customers(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn customers(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let mut pairs = query_pairs(&request);
     let view = match ranked(&visit, &pairs).await.map_err(Error::into_issues) {
         Ok(view) => view,

@@ -30,6 +30,7 @@ use crate::{
     demo_filling::DemoProgress,
     dispatch::Api,
     error::Error,
+    path_tree::RoutedRequest,
     routes::query_pairs,
 };
 
@@ -54,7 +55,7 @@ struct Created {
 }
 
 /// `GET /app/demo`
-pub(super) async fn show(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn show(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     check(&visit).await?;
     let tenant = found(&visit.app).await?;
     let state = match (visit.app.demo.progress(), tenant) {
@@ -74,7 +75,10 @@ pub(super) async fn show(visit: Visit, request: Request) -> Result<Response, Err
 }
 
 /// `POST /app/demo`: begins to fill a demo, unless there is one.
-pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn create(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     check(&visit).await?;
     let customers =
@@ -97,7 +101,7 @@ pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Respons
 }
 
 /// `POST /app/demo/open`: opens a session in the demo, which can lead back.
-pub(super) async fn open(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn open(visit: Visit, mut request: RoutedRequest<'_>) -> Result<Response, Error> {
     let (_, _room) = visit.form(&mut request).await?;
     check(&visit).await?;
     let Some(tenant) = found(&visit.app).await? else { return Ok(see(PATH)) };
@@ -116,13 +120,16 @@ pub(super) async fn open(visit: Visit, mut request: Request) -> Result<Response,
 }
 
 /// `POST /app/demo/leave`: leads a user back from the demo.
-pub(super) async fn leave(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn leave(visit: Visit, mut request: RoutedRequest<'_>) -> Result<Response, Error> {
     let (_, _room) = visit.form(&mut request).await?;
     way_back(&visit, RequestSource::from_request(&request), "/").await
 }
 
 /// `POST /app/demo/delete`: deletes the demo, and leads its users back.
-pub(super) async fn delete(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn delete(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let (_, _room) = visit.form(&mut request).await?;
     check(&visit).await?;
     let Some(tenant) = found(&visit.app).await? else { return Ok(see(PATH)) };

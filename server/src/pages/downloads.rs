@@ -5,7 +5,7 @@ use std::io;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use poem::{
-    Body, Request, Response,
+    Body, Response,
     http::{HeaderValue, header},
 };
 use svctrack_core::{resources::REGISTRY, revenue::CustomerPage};
@@ -16,7 +16,7 @@ use super::{
     submitted_form::sent,
     visit::Visit,
 };
-use crate::{error::Error, routes::query_pairs};
+use crate::{error::Error, path_tree::RoutedRequest, routes::query_pairs};
 
 /// Media types of a file.
 const FORMS: &[(&str, &str)] =
@@ -39,7 +39,7 @@ const PAGE: [&str; 3] = ["limit", "offset", "after"];
 type Pairs = Vec<(String, String)>;
 
 /// `GET /app/files/...`: the response of the API at a path, as a file.
-pub(super) async fn file(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn file(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let path = request.uri().path().strip_prefix("/app/files").unwrap_or_default().to_owned();
     let mut pairs = query_pairs(&request);
     let form = FORMS.iter().find(|(name, _)| sent(&pairs, "form") == *name);

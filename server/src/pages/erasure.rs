@@ -1,6 +1,6 @@
 //! Erases a person after their name was typed.
 
-use poem::{Request, Response, http::Method};
+use poem::{Response, http::Method};
 use serde_json::Value;
 use svctrack_core::resources::end_user::END_USER;
 use svctrack_web::pages::{Problem, RecordSection, address, record_page};
@@ -12,10 +12,13 @@ use super::{
     submitted_form::sent,
     visit::Visit,
 };
-use crate::{error::Error, path_tree::path_part};
+use crate::{
+    error::Error,
+    path_tree::{RoutedRequest, path_part},
+};
 
 /// `POST /app/people/:id/erase`
-pub(super) async fn erase(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn erase(visit: Visit, mut request: RoutedRequest<'_>) -> Result<Response, Error> {
     let id = path_part(&request, "id").unwrap_or_default().into_owned();
     let (pairs, _room) = visit.form(&mut request).await?;
     let mut view = records::view(&visit, &END_USER, &id).await?;

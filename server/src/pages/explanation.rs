@@ -1,6 +1,6 @@
 //! Records of a figure of a report, and the links to them.
 
-use poem::{Request, Response};
+use poem::Response;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use svctrack_core::{
@@ -21,7 +21,11 @@ use super::{
     submitted_form::{problems_of_address, sent},
     visit::Visit,
 };
-use crate::{error::Error, path_tree::path_part, routes::query_pairs};
+use crate::{
+    error::Error,
+    path_tree::{RoutedRequest, path_part},
+    routes::query_pairs,
+};
 
 /// Report whose figures count users.
 pub(super) const USAGE: &str = "usage";
@@ -141,7 +145,7 @@ struct Explained<'j> {
 }
 
 /// `GET /app/reports/:kind/explain`
-pub(super) async fn explain(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn explain(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let report = path_part(&request, "kind").unwrap_or_default().into_owned();
     lines_of(&report).ok_or(Error::RouteNotFound)?;
     let pairs = query_pairs(&request);

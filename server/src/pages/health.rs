@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use poem::{Request, Response};
+use poem::Response;
 use svctrack_core::access::OPERATOR;
 use svctrack_store::histogram::HistogramCounts;
 use svctrack_web::pages::{HealthView, RequestRates, RouteGroup, StoreSizes, health_page};
 use tokio::task::spawn_blocking;
 
 use super::{respond::html, visit::Visit};
-use crate::{error::Error, observe::resources};
+use crate::{error::Error, observe::resources, path_tree::RoutedRequest};
 
 /// `GET /app/health`
-pub(super) async fn health(visit: Visit, _: Request) -> Result<Response, Error> {
+pub(super) async fn health(visit: Visit, _: RoutedRequest<'_>) -> Result<Response, Error> {
     let may_operate = visit.api.may(OPERATOR);
     let view = HealthView {
         health: visit.api.get("/health").await?,
@@ -104,7 +104,7 @@ fn requests(visit: &Visit) -> RequestRates {
 }
 
 /// `GET /app/backup`: all that is stored, as a file.
-pub(super) async fn backup(visit: Visit, _: Request) -> Result<Response, Error> {
+pub(super) async fn backup(visit: Visit, _: RoutedRequest<'_>) -> Result<Response, Error> {
     visit.api.ask("/backup", "*/*").await
 }
 

@@ -1,7 +1,7 @@
 //! The start page: the figures of the day.
 
 use futures_util::try_join;
-use poem::{Request, Response};
+use poem::Response;
 use serde::Deserialize;
 use serde_json::Value;
 use svctrack_core::{access::OPERATOR, revenue::UsageLine};
@@ -23,7 +23,7 @@ use super::{
     respond::{html, see},
     visit::Visit,
 };
-use crate::{app::App, error::Error};
+use crate::{app::App, error::Error, path_tree::RoutedRequest};
 
 /// Customers with the most at stake that are listed.
 const AT_STAKE: &str = "8";
@@ -64,7 +64,7 @@ struct Movement {
 }
 
 /// `GET /`
-pub(super) async fn home(visit: Visit, _: Request) -> Result<Response, Error> {
+pub(super) async fn home(visit: Visit, _: RoutedRequest<'_>) -> Result<Response, Error> {
     if visit.api.may(OPERATOR) {
         return Ok(see("/app/tenants"));
     }
@@ -98,7 +98,7 @@ async fn reports(visit: &Visit) -> Result<HomeView, Error> {
 }
 
 /// `GET /app`: browsers complete this address while a user types that of a page.
-pub(super) async fn lead(_: &App, _: Request) -> Result<Response, Error> {
+pub(super) async fn lead(_: &App, _: RoutedRequest<'_>) -> Result<Response, Error> {
     Ok(see("/"))
 }
 

@@ -4,7 +4,7 @@
 //! Invariant: a table is imported with a mapping only after a dry run of both.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use poem::{Request, Response};
+use poem::Response;
 use sha2::{Digest as _, Sha256};
 use svctrack_core::schema::{ResourceDef, VERSION};
 use svctrack_web::pages::{
@@ -22,6 +22,7 @@ use crate::{
     error::Error,
     interchange::{NDJSON, heads_of, parse_mapping},
     limits::{MAX_PAGE_IMPORT_BYTES, MAX_RECORD_BODY_BYTES},
+    path_tree::RoutedRequest,
     routes::query_pairs,
 };
 
@@ -33,7 +34,7 @@ const EXCERPT_CHARS: usize = 120;
 const COUNTS: [&str; 3] = ["created", "updated", "unchanged"];
 
 /// `GET /app/import/:resource`
-pub(super) async fn show(mut visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn show(mut visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let mut view = view_of(&visit, resource(&request)?)?;
     let pairs = query_pairs(&request);
     let counts = COUNTS.map(|name| sent(&pairs, name).parse::<u64>());
@@ -49,7 +50,10 @@ pub(super) async fn show(mut visit: Visit, request: Request) -> Result<Response,
 }
 
 /// `POST /app/import/:resource`: a dry run, or the import.
-pub(super) async fn import(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn import(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let mut view = view_of(&visit, resource(&request)?)?;
     // The form has the mapping besides the table.
     let max = MAX_PAGE_IMPORT_BYTES + MAX_RECORD_BODY_BYTES;

@@ -1,6 +1,6 @@
 //! The report of integration issues: list, replay, remove.
 
-use poem::{Request, Response, http::Method};
+use poem::{Response, http::Method};
 use serde_json::Value;
 use svctrack_core::plan::Route;
 use svctrack_web::pages::{IssueLine, IssuesView, address, issues_page};
@@ -12,7 +12,11 @@ use super::{
     submitted_form::{notice_of, problems_of, sent},
     visit::Visit,
 };
-use crate::{error::Error, path_tree::path_part, routes::query_pairs};
+use crate::{
+    error::Error,
+    path_tree::{RoutedRequest, path_part},
+    routes::query_pairs,
+};
 
 /// Header of the report with the number of all parked events.
 pub(super) const PARKED: &str = "svctrack-parked-total";
@@ -36,7 +40,7 @@ const NOTICES: &[(&str, &str)] = &[
 pub(super) const PARAMETERS: &[&str] = &["code", "route", HAS_PARKED, "after", "done"];
 
 /// `GET /app/issues`
-pub(super) async fn issues(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn issues(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
     let value_of = |name: &str| sent(&pairs, name).to_owned();
     let (code, route, after) = (value_of("code"), value_of("route"), value_of("after"));
@@ -80,7 +84,10 @@ pub(super) async fn issues(visit: Visit, request: Request) -> Result<Response, E
 }
 
 /// `POST /app/issues/:id/replay`
-pub(super) async fn replay(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn replay(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let path = path_of(&request, "/integrationissues/{}/replay");
     visit.form(&mut request).await?;
     visit.api.send(Method::POST, &path, &[], &Value::Null).await?;
@@ -88,13 +95,16 @@ pub(super) async fn replay(visit: Visit, mut request: Request) -> Result<Respons
 }
 
 /// `POST /app/issues/:id/remove`
-pub(super) async fn remove(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn remove(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let path = path_of(&request, "/integrationissues/{}");
     visit.form(&mut request).await?;
     visit.api.send(Method::DELETE, &path, &[], &Value::Null).await?;
     Ok(see("/app/issues?done=removed"))
 }
 
-fn path_of(request: &Request, path: &str) -> String {
+fn path_of(request: &RoutedRequest<'_>, path: &str) -> String {
     address(path, &[&path_part(request, "id").unwrap_or_default()], &[])
 }

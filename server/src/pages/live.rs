@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt as _;
 use poem::{
-    Body, Request, Response,
+    Body, Response,
     http::{HeaderName, Method, header},
 };
 use svctrack_core::{
@@ -19,7 +19,7 @@ use super::{
     submitted_form::{problems_of, sent},
     visit::Visit,
 };
-use crate::{auth::session, error::Error, routes::query_pairs};
+use crate::{auth::session, error::Error, path_tree::RoutedRequest, routes::query_pairs};
 
 /// Activities that a page begins with, or continues with.
 const SHOWN: usize = 100;
@@ -33,7 +33,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 pub(super) const PARAMETERS: &[&str] = &["endUserId", "companyId", "action", "after"];
 
 /// `GET /app/live`
-pub(super) async fn live(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn live(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
     let value_of = |name: &str| sent(&pairs, name).trim().to_owned();
     let mut view = LiveView::default();
@@ -85,7 +85,7 @@ pub(super) async fn live(visit: Visit, request: Request) -> Result<Response, Err
 }
 
 /// `GET /app/live/stream`: the stream of the API, as long as the session lasts.
-pub(super) async fn stream(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn stream(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
     let query: Vec<_> = pairs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let path = address("/activities/stream", &[], &query);

@@ -54,24 +54,21 @@ use self::visit::Visit;
 use crate::{
     app::App,
     auth::{csrf, session},
-    dispatch::{Api, RoutedResponse},
+    dispatch::{Api, HandlerFuture, RoutedResponse},
     error::Error,
     observe::request_metrics::RouteMetrics,
-    path_tree::{PathTree, Pattern},
+    path_tree::{PathTree, RoutedRequest},
     request_head,
     routes::query_pairs,
 };
-use futures_util::{
-    FutureExt as _, TryFutureExt as _,
-    future::{self, BoxFuture},
-};
+use futures_util::{FutureExt as _, TryFutureExt as _, future};
 use poem::{Request, Response, http::Method};
 use svctrack_core::schema::UnknownParameter;
 
 /// Serves a page to any client, signed in or not.
-type PublicPage = fn(Arc<App>, Request) -> BoxFuture<'static, Result<Response, Error>>;
+type PublicPage = for<'a> fn(&'a Arc<App>, RoutedRequest<'a>) -> HandlerFuture<'a>;
 /// Serves a page to a signed-in user.
-type SignedInPage = fn(Visit, Request) -> BoxFuture<'static, Result<Response, Error>>;
+type SignedInPage = for<'a> fn(Visit, RoutedRequest<'a>) -> HandlerFuture<'a>;
 
 type Methods = &'static [(Method, PageHandler)];
 
@@ -84,7 +81,7 @@ enum PageHandler {
 
 macro_rules! open {
     ($handler:path) => {
-        PageHandler::Anyone(|app, request| Box::pin(async move { $handler(&app, request).await }))
+        PageHandler::Anyone(|app, request| Box::pin(async move { $handler(app, request).await }))
     };
 }
 
@@ -180,7 +177,7 @@ impl Pages {
     }
 
     /// Serves a request to a page. An error is a page as well.
-    pub(crate) fn route(&self, mut request: Request) -> RoutedResponse<'_> {
+    pub(crate) fn route(&self, request: Request) -> RoutedResponse<'_> {
         // A malformed request comes from no browser.
         if let Err(error) = request_head::check(&request) {
             return (None, future::err(error).boxed());
@@ -188,12 +185,14 @@ impl Pages {
         let Some((pattern, (methods, metrics))) = self.routes.find(request.uri().path()) else {
             return (None, no_page(self.app.clone(), self.api.clone(), request).boxed());
         };
-        let (app, api) = (self.app.clone(), self.api.clone());
-        let handled = match handler(&mut request, pattern, methods) {
+        let served = served_page(&request, methods);
+        let request = RoutedRequest { request, pattern };
+        let handled = match served {
             Ok(PageHandler::Anyone(handler)) => {
-                handler(app, request).map_err(|error| on_page(error, None)).boxed()
+                handler(&self.app, request).map_err(|error| on_page(error, None)).boxed()
             }
             Ok(PageHandler::SignedIn(handler, parameters)) => {
+                let (app, api) = (self.app.clone(), self.api.clone());
                 signed_in(app, api, (handler, parameters), request).boxed()
             }
             Err(error) => future::err(on_page(error, None)).boxed(),
@@ -202,12 +201,8 @@ impl Pages {
     }
 }
 
-/// Handler of a request, which carries the path of its page from then on.
-fn handler(
-    request: &mut Request,
-    pattern: &Pattern,
-    methods: Methods,
-) -> Result<PageHandler, Error> {
+/// Handler of a request to a page.
+fn served_page(request: &Request, methods: Methods) -> Result<PageHandler, Error> {
     let method = match *request.method() {
         Method::HEAD => &Method::GET,
         ref other => other,
@@ -216,7 +211,6 @@ fn handler(
         return Err(Error::CrossSite);
     }
     let serve = methods.iter().find(|(known, _)| known == method).map(|(_, serve)| *serve);
-    request.extensions_mut().insert(pattern.clone());
     serve.ok_or_else(|| Error::MethodNotAllowed(allow(methods)))
 }
 
@@ -228,7 +222,7 @@ async fn signed_in(
     app: Arc<App>,
     api: Arc<Api>,
     (handler, parameters): (SignedInPage, Option<&[&str]>),
-    request: Request,
+    request: RoutedRequest<'_>,
 ) -> Result<Response, Error> {
     let session = session::of_request(&app, &request).await;
     let Some(session) = session.map_err(|error| on_page(error, None))? else {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use poem::{Request, Response, http::Method};
+use poem::{Response, http::Method};
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::settings::{CURRENCIES, Currencies, SETTINGS, wrong_rate},
@@ -19,7 +19,7 @@ use super::{
     submitted_form::{notice_of, sent},
     visit::Visit,
 };
-use crate::{error::Error, routes::query_pairs};
+use crate::{error::Error, path_tree::RoutedRequest, routes::query_pairs};
 
 /// Address of the page.
 pub(super) const PAGE: &str = "/app/settings/rates";
@@ -41,7 +41,7 @@ fn stored(settings: &Map<String, Value>) -> String {
 }
 
 /// `GET /app/settings/rates`
-pub(super) async fn show(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn show(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let (settings, _) = visit.api.record(PATH).await?;
     let shown = stored(&settings);
     let SetRates { base, rates } = set_rates(&settings);
@@ -65,7 +65,7 @@ fn set_rates(settings: &Map<String, Value>) -> SetRates {
 }
 
 /// `POST /app/settings/rates`
-pub(super) async fn save(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn save(visit: Visit, mut request: RoutedRequest<'_>) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let (settings, version) = visit.api.record(PATH).await?;
     let base = sent(&pairs, "base").trim().to_owned();

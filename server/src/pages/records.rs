@@ -35,7 +35,11 @@ use super::{
     },
     visit::{Visit, resource},
 };
-use crate::{error::Error, path_tree::path_part, routes::query_pairs};
+use crate::{
+    error::Error,
+    path_tree::{RoutedRequest, path_part},
+    routes::query_pairs,
+};
 
 /// Maximum number of records in a file that has the order of its list; a longer one has that of their creation.
 const SORTED: u64 = 50_000;
@@ -44,7 +48,7 @@ const SHOWN: usize = 50;
 
 type Record = Map<String, Value>;
 
-fn id(request: &Request) -> String {
+fn id(request: &RoutedRequest<'_>) -> String {
     path_part(request, "id").unwrap_or_default().into_owned()
 }
 
@@ -62,7 +66,7 @@ fn check(visit: &Visit, def: &ResourceDef, action: &str) -> Result<(), Error> {
 }
 
 /// `GET /app/records/:resource`
-pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn list(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let (def, mut pairs) = (resource(&request)?, query_pairs(&request));
     let unresolved = resolve_filter(&visit, def, &mut pairs).await?;
     let field = match added(def, &pairs) {
@@ -180,7 +184,7 @@ fn view_of(visit: &Visit, def: &'static ResourceDef, record: Record) -> RecordVi
 }
 
 /// `GET /app/records/:resource/:id`
-pub(super) async fn show(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn show(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let view = view(&visit, resource(&request)?, &id(&request)).await?;
     Ok(html(record_page(&visit.shell, &view)))
 }
@@ -239,7 +243,7 @@ async fn related(
 }
 
 /// `GET /app/records/:resource/new`
-pub(super) async fn new(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn new(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let def = resource(&request)?;
     check(&visit, def, "create")?;
     let view = RecordView { once: new_key()?, ..view_of(&visit, def, Record::new()) };
@@ -247,7 +251,7 @@ pub(super) async fn new(visit: Visit, request: Request) -> Result<Response, Erro
 }
 
 /// `GET /app/records/:resource/:id/edit`
-pub(super) async fn edit(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn edit(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let def = resource(&request)?;
     check(&visit, def, "update")?;
     let (record, version) = found(&visit, def, &id(&request)).await?;
@@ -262,14 +266,20 @@ async fn form(visit: &Visit, mut view: RecordView) -> Result<Page, Error> {
 }
 
 /// `POST /app/records/:resource/new`
-pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn create(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let view = view_of(&visit, resource(&request)?, Record::new());
     let path = address("/{}", &[view.def.path], &[]);
     save(&visit, &mut request, view, (Method::POST, &path)).await
 }
 
 /// `POST /app/records/:resource/:id/edit`
-pub(super) async fn update(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn update(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let def = resource(&request)?;
     let id = id(&request);
     let (record, version) = found(&visit, def, &id).await?;
@@ -302,7 +312,10 @@ async fn save(
 }
 
 /// `POST /app/records/:resource/:id/delete`
-pub(super) async fn delete(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn delete(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let def = resource(&request)?;
     let id = id(&request);
     let (pairs, _room) = visit.form(&mut request).await?;

@@ -1,7 +1,7 @@
 //! References by name: the records that forms and filters refer to are chosen as `Acme (acme)`, not by an id. A text is
 //! looked up as the search does, so that it takes the same time however many records there are.
 
-use poem::{Request, Response, http::header};
+use poem::{Response, http::header};
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::end_user::END_USER,
@@ -18,7 +18,7 @@ use super::{
     submitted_form::sent,
     visit::{Visit, resource},
 };
-use crate::{error::Error, routes::query_pairs};
+use crate::{error::Error, path_tree::RoutedRequest, routes::query_pairs};
 
 /// Maximum number of records that are suggested.
 const SUGGESTED: usize = 20;
@@ -30,7 +30,10 @@ const NAMES: [&str; 3] = ["name", "product", "title"];
 type Record = Map<String, Value>;
 
 /// `GET /app/suggestions/:resource`: records in which a text is found, as JSON.
-pub(super) async fn suggestions(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn suggestions(
+    visit: Visit,
+    request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let def = resource(&request)?;
     let found = search(&visit, def, sent(&query_pairs(&request), "q").trim()).await?;
     let texts: Vec<String> = found.iter().map(|record| choice(def, record)).collect();

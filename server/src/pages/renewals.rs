@@ -2,7 +2,7 @@
 
 use futures_util::try_join;
 use poem::{
-    Request, Response,
+    Response,
     http::{HeaderName, Method},
 };
 use serde::Deserialize;
@@ -28,7 +28,11 @@ use super::{
     submitted_form::{body_of, headers_of, is_changed, problems_of, problems_of_address, sent},
     visit::Visit,
 };
-use crate::{error::Error, path_tree::path_part, routes::query_pairs};
+use crate::{
+    error::Error,
+    path_tree::{RoutedRequest, path_part},
+    routes::query_pairs,
+};
 
 /// Days ahead in which a license is due.
 const DUE_DAYS: i64 = 90;
@@ -131,7 +135,10 @@ pub(super) const PARAMETERS: &[&str] =
     &["from", "to", "owner", "group", "offset", "done", "license"];
 
 /// `GET /app/renewals`
-pub(super) async fn renewals(mut visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn renewals(
+    mut visit: Visit,
+    request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
     let asked = PageParameters::from_pairs(&visit, &pairs);
     let mut view = match found(&visit, &asked).await.map_err(Error::into_issues) {
@@ -286,22 +293,25 @@ async fn group(
 }
 
 /// `GET /app/licenses/:id/renew`
-pub(super) async fn show_renewal(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn show_renewal(
+    visit: Visit,
+    request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     show(visit, &request, Decision::Renew).await
 }
 
 /// `GET /app/licenses/:id/lose`
-pub(super) async fn show_loss(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn show_loss(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     show(visit, &request, Decision::Lose).await
 }
 
 /// `POST /app/licenses/:id/renew`: shows the renewal with other terms, or carries it out.
-pub(super) async fn renew(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn renew(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     decide(visit, request, Decision::Renew).await
 }
 
 /// `POST /app/licenses/:id/lose`: shows the loss, or carries it out.
-pub(super) async fn lose(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn lose(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     decide(visit, request, Decision::Lose).await
 }
 
@@ -319,12 +329,20 @@ pub(super) fn extend(visit: &Visit, id: &str, view: &mut RecordView) {
     }));
 }
 
-async fn show(visit: Visit, request: &Request, decision: Decision) -> Result<Response, Error> {
+async fn show(
+    visit: Visit,
+    request: &RoutedRequest<'_>,
+    decision: Decision,
+) -> Result<Response, Error> {
     let view = view_of(&visit, request, decision).await?;
     Ok(html(decision_page(&visit.shell, &view)))
 }
 
-async fn decide(visit: Visit, mut request: Request, decision: Decision) -> Result<Response, Error> {
+async fn decide(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+    decision: Decision,
+) -> Result<Response, Error> {
     let mut view = view_of(&visit, &request, decision).await?;
     let (pairs, _room) = visit.form(&mut request).await?;
     if view.shown.is_none() {
@@ -375,7 +393,7 @@ fn is_stale(pairs: &[(String, String)], view: &DecisionView) -> bool {
 /// The license, with the result of the decision without other terms.
 async fn view_of(
     visit: &Visit,
-    request: &Request,
+    request: &RoutedRequest<'_>,
     decision: Decision,
 ) -> Result<DecisionView, Error> {
     let id = path_part(request, "id").unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use poem::{Request, Response};
+use poem::Response;
 use serde::Deserialize;
 use svctrack_web::pages::{
     FiguresLeftOut, ReportCell, ReportTable, ReportView, address, label_of, report_page,
@@ -19,7 +19,11 @@ use super::{
     submitted_form::problems_of_address,
     visit::Visit,
 };
-use crate::{error::Error, path_tree::path_part, routes::query_pairs};
+use crate::{
+    error::Error,
+    path_tree::{RoutedRequest, path_part},
+    routes::query_pairs,
+};
 
 /// Reports with a page: name, and description.
 const REPORTS: &[(&str, &str)] = &[
@@ -43,7 +47,7 @@ const AMOUNTS: &[&str] = &["end", "base", "confirmed"];
 const SHARES: &[&str] = &["sharePercent", "share"];
 
 /// `GET /app/reports/:kind`
-pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn report(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let asked = path_part(&request, "kind").unwrap_or_default();
     let found = REPORTS.iter().find(|(name, _)| *name == asked);
     let (name, about) = *found.ok_or(Error::RouteNotFound)?;

@@ -1,7 +1,7 @@
 //! Saved views: named queries of lists, in the settings of the tenant, for all its users.
 
 use poem::{
-    Request, Response,
+    Response,
     http::{Method, header},
 };
 use serde_json::{Map, Value, json};
@@ -16,12 +16,12 @@ use super::{
     submitted_form::{problems_of, sent},
     visit::{Visit, resource},
 };
-use crate::error::Error;
+use crate::{error::Error, path_tree::RoutedRequest};
 
 const SETTINGS: &str = "/settings";
 
 /// `POST /app/records/:resource/views`: saves the view of a list under a name, or removes it.
-pub(super) async fn save(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn save(visit: Visit, mut request: RoutedRequest<'_>) -> Result<Response, Error> {
     let def = resource(&request)?;
     let (pairs, _room) = visit.form(&mut request).await?;
     match store(&visit, &ViewedList::of_records(def), &pairs).await? {
@@ -35,7 +35,10 @@ pub(super) async fn save(visit: Visit, mut request: Request) -> Result<Response,
 }
 
 /// `POST /app/customers/views`: saves the view of the customers under a name, or removes it.
-pub(super) async fn save_customers(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn save_customers(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     match store(&visit, &ViewedList::of_customers(), &pairs).await? {
         Ok(path) => Ok(see(&path)),

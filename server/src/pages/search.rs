@@ -1,6 +1,6 @@
 //! Search over everything: records of several resources, and pages.
 
-use poem::{Request, Response};
+use poem::Response;
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::{
@@ -16,7 +16,7 @@ use svctrack_web::pages::{
 use super::{
     by_ids::text, import, rates, records, respond::html, submitted_form::sent, visit::Visit,
 };
-use crate::{error::Error, routes::query_pairs};
+use crate::{error::Error, path_tree::RoutedRequest, routes::query_pairs};
 
 /// Maximum number of hits of a resource that are shown.
 const SHOWN: usize = 6;
@@ -67,7 +67,7 @@ const SEARCHED: &[SearchedResource] = &[
 ];
 
 /// `GET /app/search`
-pub(super) async fn search(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn search(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
     let query = sent(&pairs, "q").trim().to_owned();
     let may_read = |searched: &&SearchedResource| visit.shell.reads(searched.def.path);

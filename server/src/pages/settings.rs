@@ -1,6 +1,6 @@
 //! The settings of the tenant.
 
-use poem::{Request, Response, http::Method};
+use poem::{Response, http::Method};
 use svctrack_core::resources::settings::SETTINGS;
 use svctrack_web::pages::{SettingsView, settings_page};
 
@@ -10,7 +10,7 @@ use super::{
     submitted_form::notice_of,
     visit::Visit,
 };
-use crate::{error::Error, routes::query_pairs};
+use crate::{error::Error, path_tree::RoutedRequest, routes::query_pairs};
 
 const PATH: &str = "/settings";
 /// Notices of actions, for the next page.
@@ -23,7 +23,7 @@ async fn found(visit: &Visit) -> Result<SettingsView, Error> {
 }
 
 /// `GET /app/settings`
-pub(super) async fn settings(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn settings(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let view = found(&visit).await?;
     let mut shell = visit.shell;
     shell.notice = notice_of(&query_pairs(&request), NOTICES);
@@ -31,7 +31,7 @@ pub(super) async fn settings(visit: Visit, request: Request) -> Result<Response,
 }
 
 /// `POST /app/settings`
-pub(super) async fn save(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn save(visit: Visit, mut request: RoutedRequest<'_>) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let view = found(&visit).await?;
     let stored = StoredForm { def: &SETTINGS, record: &view.settings, version: &view.version };

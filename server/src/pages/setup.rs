@@ -1,7 +1,7 @@
 //! Setup: the values of the tenant, whether its first event has arrived, and recent issues.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use poem::{Request, Response};
+use poem::Response;
 use serde::Deserialize;
 use svctrack_core::value::Timestamp;
 use svctrack_web::pages::{
@@ -10,7 +10,7 @@ use svctrack_web::pages::{
 };
 
 use super::{respond::html, submitted_form::sent, visit::Visit};
-use crate::{error::Error, routes::query_pairs};
+use crate::{error::Error, path_tree::RoutedRequest, routes::query_pairs};
 
 /// Maximum number of issues that are shown next to the first event.
 const ISSUES: &str = "3";
@@ -40,7 +40,7 @@ struct IdentifiedUser {
 }
 
 /// `GET /app/setup`
-pub(super) async fn setup(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn setup(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
     let is_pinned = sent(&pairs, "pinned") == "true";
     let asked = LANGUAGES.iter().find(|(name, _)| sent(&pairs, "language") == *name);

@@ -19,6 +19,7 @@ use crate::{
     auth::{RequestSource, failed_sign_ins::SignInRate, session},
     error::Error,
     limits::MAX_SIGN_IN_BYTES,
+    path_tree::RoutedRequest,
     sender_limits::SenderAddress,
 };
 
@@ -26,7 +27,7 @@ use crate::{
 const UNSAVED: &str = "unsaved";
 
 /// `GET /sign-in`
-pub(super) async fn show(app: &App, request: Request) -> Result<Response, Error> {
+pub(super) async fn show(app: &App, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let pairs = crate::routes::query_pairs(&request);
     let once = Some(sent(&pairs, "once").to_owned()).filter(|text| !text.is_empty());
     // A user who cannot use their session may sign in with another token.
@@ -42,7 +43,7 @@ pub(super) async fn show(app: &App, request: Request) -> Result<Response, Error>
 }
 
 /// `POST /sign-in`: by a token, or by a link.
-pub(super) async fn sign_in(app: &App, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn sign_in(app: &App, mut request: RoutedRequest<'_>) -> Result<Response, Error> {
     let (pairs, _room) = read_form(app, &mut request, None, MAX_SIGN_IN_BYTES).await?;
     let value_of = |name: &str| sent(&pairs, name).trim();
     let agent = request.headers().get(header::USER_AGENT).and_then(|text| text.to_str().ok());
@@ -105,7 +106,10 @@ fn label(agent: &str) -> String {
 }
 
 /// `POST /sign-out`; with `everywhere`, also of all other sessions of the same token.
-pub(super) async fn sign_out(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn sign_out(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let (app, caller) = (&visit.app, &visit.session.caller);
     let mut ids = vec![visit.session.id.clone()];

@@ -1,6 +1,6 @@
 //! Tenants, for an operator: create, rename, suspend, resume, delete.
 
-use poem::{Request, Response, http::Method};
+use poem::{Response, http::Method};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use svctrack_web::pages::{
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    path_tree::path_part,
+    path_tree::{RoutedRequest, path_part},
     routes::{query_pairs, respond::uncompressed},
 };
 
@@ -48,7 +48,7 @@ async fn lines(visit: &Visit) -> Result<Vec<TenantLine>, Error> {
 }
 
 /// `GET /app/tenants`
-pub(super) async fn tenants(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn tenants(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let (once, lines) = (new_key()?, lines(&visit).await?);
     let view = TenantsView { once, lines, ..TenantsView::default() };
     let mut shell = visit.shell;
@@ -60,7 +60,10 @@ pub(super) async fn tenants(visit: Visit, request: Request) -> Result<Response, 
 const SENT_BEFORE: &str = "This form was already sent: its tenant was created, and the token is not shown again. To create another tenant, send the form again.";
 
 /// `POST /app/tenants`: the response shows the first token, since no other response does.
-pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn create(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let name = sent(&pairs, "name").trim().to_owned();
     let (forms, once) = (&visit.app.sent_forms, sent(&pairs, "once"));
@@ -96,12 +99,12 @@ async fn again(visit: &Visit, name: String, problems: Vec<Problem>) -> Result<Re
 }
 
 /// The path of a tenant of the API.
-fn path_of(request: &Request) -> String {
+fn path_of(request: &RoutedRequest<'_>) -> String {
     address("/tenants/{}", &[&path_part(request, "id").unwrap_or_default()], &[])
 }
 
 /// `GET /app/tenants/:id`
-pub(super) async fn tenant(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn tenant(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let line: TenantLine = visit.api.get(&path_of(&request)).await?;
     let view = TenantView { name: line.name.clone(), line, ..TenantView::default() };
     let mut shell = visit.shell;
@@ -110,14 +113,20 @@ pub(super) async fn tenant(visit: Visit, request: Request) -> Result<Response, E
 }
 
 /// `POST /app/tenants/:id/rename`
-pub(super) async fn rename(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn rename(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let name = sent(&pairs, "name").trim();
     change(&visit, &request, &json!({ "name": name }), "renamed").await
 }
 
 /// `POST /app/tenants/:id/suspend`: suspends or resumes.
-pub(super) async fn suspend(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn suspend(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let is_suspended = sent(&pairs, "suspended") == "true";
     let done = if is_suspended { "suspended" } else { "resumed" };
@@ -126,7 +135,7 @@ pub(super) async fn suspend(visit: Visit, mut request: Request) -> Result<Respon
 
 async fn change(
     visit: &Visit,
-    request: &Request,
+    request: &RoutedRequest<'_>,
     body: &Value,
     done: &str,
 ) -> Result<Response, Error> {
@@ -146,7 +155,10 @@ async fn change(
 }
 
 /// `POST /app/tenants/:id/delete`: deletes the tenant, if its name was typed.
-pub(super) async fn delete(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn delete(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let path = path_of(&request);
     let line: TenantLine = visit.api.get(&path).await?;

@@ -1,6 +1,6 @@
 //! Tickets: a list with search and status, and a page for each with its text and its status.
 
-use poem::{Request, Response, http::Method};
+use poem::{Response, http::Method};
 use serde_json::json;
 use svctrack_web::pages::{
     Problem, TicketView, TicketsView, address, property_label, ticket_page, tickets_page,
@@ -14,7 +14,11 @@ use super::{
     submitted_form::{headers_of, problems_of, problems_of_address, sent},
     visit::Visit,
 };
-use crate::{error::Error, path_tree::path_part, routes::query_pairs};
+use crate::{
+    error::Error,
+    path_tree::{RoutedRequest, path_part},
+    routes::query_pairs,
+};
 
 /// Tickets on a page.
 const SHOWN: usize = 50;
@@ -26,7 +30,7 @@ const SELECT: &str =
 pub(super) const PARAMETERS: &[&str] = &["search", "status", "open", "offset"];
 
 /// `GET /app/tickets`
-pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn list(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
     let value_of = |name: &str| sent(&pairs, name).to_owned();
     let (search, status, open) = (value_of("search"), value_of("status"), value_of("open"));
@@ -67,13 +71,16 @@ pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Err
 }
 
 /// `GET /app/tickets/:id`
-pub(super) async fn show(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn show(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let view = view_of(&visit, &request).await?;
     Ok(html(ticket_page(&visit.shell, &view)))
 }
 
 /// `POST /app/tickets/:id`: sets the status.
-pub(super) async fn update(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn update(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let status = sent(&pairs, "status").trim();
     let mut view = view_of(&visit, &request).await?;
@@ -96,7 +103,7 @@ pub(super) async fn update(visit: Visit, mut request: Request) -> Result<Respons
     }
 }
 
-async fn view_of(visit: &Visit, request: &Request) -> Result<TicketView, Error> {
+async fn view_of(visit: &Visit, request: &RoutedRequest<'_>) -> Result<TicketView, Error> {
     let id = path_part(request, "id").unwrap_or_default();
     let (ticket, version) = visit.api.record(&address("/tickets/{}", &[&id], &[])).await?;
     Ok(TicketView {

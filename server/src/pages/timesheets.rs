@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join_all;
 use poem::{
-    Request, Response,
+    Response,
     http::{Method, header},
 };
 use serde_json::{Map, Value, json};
@@ -22,7 +22,7 @@ use super::{
     submitted_form::{problems_of, sent},
     visit::Visit,
 };
-use crate::{error::Error, routes::query_pairs};
+use crate::{error::Error, path_tree::RoutedRequest, routes::query_pairs};
 
 /// Timesheets on a page.
 const SHOWN: usize = 50;
@@ -36,7 +36,7 @@ type Record = Map<String, Value>;
 pub(super) const PARAMETERS: &[&str] = &["status", "offset", "decided", "as"];
 
 /// `GET /app/timesheets`
-pub(super) async fn list(mut visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn list(mut visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
     let view = view_of(&visit, &pairs).await?;
     let decided = sent(&pairs, "decided").parse().ok();
@@ -54,7 +54,10 @@ fn notice(decided: usize, status: &str) -> String {
 }
 
 /// `POST /app/timesheets`: sets the status of the chosen timesheets.
-pub(super) async fn decide(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn decide(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let chosen = pairs.iter().filter(|(name, _)| name == "sheet").map(|(_, sheet)| sheet.as_str());
     let chosen: BTreeSet<&str> = chosen.take(SHOWN).collect();

@@ -1,6 +1,6 @@
 //! Tokens and sessions: list, issue, rotate, revoke.
 
-use poem::{Request, Response, http::Method};
+use poem::{Response, http::Method};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use svctrack_core::access::every_scope;
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    path_tree::path_part,
+    path_tree::{RoutedRequest, path_part},
     routes::{query_pairs, respond::uncompressed},
 };
 
@@ -44,7 +44,7 @@ async fn lines(visit: &Visit) -> Result<Vec<TokenLine>, Error> {
 }
 
 /// The token in the path of a page.
-async fn found(visit: &Visit, request: &Request) -> Result<TokenLine, Error> {
+async fn found(visit: &Visit, request: &RoutedRequest<'_>) -> Result<TokenLine, Error> {
     let id = path_part(request, "id").unwrap_or_default();
     let found = lines(visit).await?.into_iter().find(|line| line.id == id);
     found.ok_or(Error::Store(svctrack_store::StoreError::NotFound))
@@ -56,7 +56,7 @@ fn view_of(visit: &Visit, line: TokenLine) -> TokenView {
 }
 
 /// `GET /app/tokens`
-pub(super) async fn tokens(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn tokens(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let view = TokensView {
         lines: lines(&visit).await?,
         own_session: visit.session.id.clone(),
@@ -69,7 +69,7 @@ pub(super) async fn tokens(visit: Visit, request: Request) -> Result<Response, E
 }
 
 /// `GET /app/tokens/:id`
-pub(super) async fn token(visit: Visit, request: Request) -> Result<Response, Error> {
+pub(super) async fn token(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let view = view_of(&visit, found(&visit, &request).await?);
     Ok(html(token_page(&visit.shell, &view)))
 }
@@ -83,7 +83,7 @@ fn grantable(visit: &Visit) -> Vec<String> {
 const SENT_BEFORE: &str = "This form was already sent: its token was issued, and is not shown again. To issue another token, send the form again.";
 
 /// `GET /app/tokens/new`
-pub(super) async fn new(visit: Visit, _: Request) -> Result<Response, Error> {
+pub(super) async fn new(visit: Visit, _: RoutedRequest<'_>) -> Result<Response, Error> {
     visit.session.caller.require(&visit.app, "admin")?;
     let (once, grantable) = (new_key()?, grantable(&visit));
     let view = NewTokenView { once, grantable, ..NewTokenView::default() };
@@ -91,7 +91,7 @@ pub(super) async fn new(visit: Visit, _: Request) -> Result<Response, Error> {
 }
 
 /// `POST /app/tokens/new`: the response shows the token, since no other response does.
-pub(super) async fn issue(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn issue(visit: Visit, mut request: RoutedRequest<'_>) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let value_of = |name: &str| sent(&pairs, name).trim().to_owned();
     let scopes: Vec<String> =
@@ -167,7 +167,10 @@ async fn shown_once(
 }
 
 /// `POST /app/tokens/:id/rotate`: the response shows the successor.
-pub(super) async fn rotate(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn rotate(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let line = found(&visit, &request).await?;
     let (pairs, _room) = visit.form(&mut request).await?;
     let kept: Option<i64> = sent(&pairs, "keepOldForSeconds").parse().ok();
@@ -184,7 +187,10 @@ pub(super) async fn rotate(visit: Visit, mut request: Request) -> Result<Respons
 }
 
 /// `POST /app/tokens/:id/revoke`: of a token, or of a session.
-pub(super) async fn revoke(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn revoke(
+    visit: Visit,
+    mut request: RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let line = found(&visit, &request).await?;
     let (pairs, _room) = visit.form(&mut request).await?;
     let cascade = pairs.iter().any(|(name, _)| name == "cascade");

@@ -22,7 +22,7 @@ use crate::{
     dispatch,
     error::Error,
     limits::{MAX_FORM_PAIRS, MAX_RECORD_BODY_BYTES},
-    path_tree::path_part,
+    path_tree::{RoutedRequest, path_part},
     read_body::require_utf8,
     served_parts::ServerPart,
 };
@@ -38,7 +38,7 @@ pub(super) struct Visit {
 }
 
 /// The resource in the path of a page.
-pub(super) fn resource(request: &Request) -> Result<&'static ResourceDef, Error> {
+pub(super) fn resource(request: &RoutedRequest<'_>) -> Result<&'static ResourceDef, Error> {
     let name = path_part(request, "resource").unwrap_or_default();
     REGISTRY.iter().copied().find(|def| def.path == name).ok_or(Error::RouteNotFound)
 }

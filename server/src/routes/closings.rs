@@ -32,7 +32,7 @@ use crate::{
     app::App,
     auth::{authorize, authorize_admin},
     error::Error,
-    path_tree::path_part,
+    path_tree::{RoutedRequest, path_part},
 };
 
 /// Maximum number of times that the figures are computed, where licenses are changed meanwhile.
@@ -122,7 +122,7 @@ fn csv(text: String) -> Response {
 }
 
 /// `GET /reports/closings/{month}`: figures of the month, or with `by=company` those of each company.
-pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
+pub(crate) async fn read(app: &App, request: &mut RoutedRequest<'_>) -> Result<Response, Error> {
     let caller = authorize(app, request, "reports:read").await?;
     let month = month_in_path(request)?;
     let by = only_parameter(request, "by")?;
@@ -161,7 +161,7 @@ fn invalid(issue: ValidationError) -> Error {
 
 /// `DELETE /reports/closings/{month}`: reopens the month, with a reason; for a month that is not closed it has no
 /// effect (R15).
-pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
+pub(crate) async fn delete(app: &App, request: &mut RoutedRequest<'_>) -> Result<Response, Error> {
     let caller = authorize_admin(app, request).await?;
     let month = month_in_path(request)?;
     let sent = only_parameter(request, "reason")?;
@@ -171,7 +171,7 @@ pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response,
     Ok(deleted_count(usize::from(was_closed)))
 }
 
-fn month_in_path(request: &Request) -> Result<String, Error> {
+fn month_in_path(request: &RoutedRequest<'_>) -> Result<String, Error> {
     let month = path_part(request, "month").unwrap_or_default().into_owned();
     match days_of_month(&month) {
         Some(_) => Ok(month),

@@ -1,6 +1,6 @@
 //! Renewing and losing a license.
 
-use poem::{Request, Response};
+use poem::Response;
 use svctrack_core::{plan::RenewalDecision, resources::license::LICENSE, schema::checked_body};
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
     respond::{name_ignored, record},
     strict::Strictness,
 };
-use crate::{app::App, auth::authenticate, error::Error};
+use crate::{app::App, auth::authenticate, error::Error, path_tree::RoutedRequest};
 
 /// Scopes of a renewal, which creates a license and changes another.
 pub(crate) const RENEW_SCOPES: &[&str] = &["licenses:create", "licenses:update"];
@@ -20,18 +20,18 @@ pub(crate) const RENEW_SCOPES: &[&str] = &["licenses:create", "licenses:update"]
 pub(crate) const LOSE_SCOPES: &[&str] = &["licenses:update"];
 
 /// `POST /licenses/{id}/renew`: the successor, which `dryRun` only shows.
-pub(crate) async fn renew(app: &App, request: &mut Request) -> Result<Response, Error> {
+pub(crate) async fn renew(app: &App, request: &mut RoutedRequest<'_>) -> Result<Response, Error> {
     decide(app, request, RenewalDecision::Renew, RENEW_SCOPES).await
 }
 
 /// `POST /licenses/{id}/lose`: the license, which `dryRun` only shows.
-pub(crate) async fn lose(app: &App, request: &mut Request) -> Result<Response, Error> {
+pub(crate) async fn lose(app: &App, request: &mut RoutedRequest<'_>) -> Result<Response, Error> {
     decide(app, request, RenewalDecision::Lose, LOSE_SCOPES).await
 }
 
 async fn decide(
     app: &App,
-    request: &mut Request,
+    request: &mut RoutedRequest<'_>,
     decision: RenewalDecision,
     scopes: &[&str],
 ) -> Result<Response, Error> {

@@ -24,6 +24,7 @@ use crate::{
     app::App,
     auth::{Caller, authenticate, authorize_admin},
     error::Error,
+    path_tree::RoutedRequest,
     response_budget::PageBody,
 };
 
@@ -36,7 +37,10 @@ const ACTIVITIES_PER_PIECE: usize = 50;
 const PIECE_BYTES: usize = 4 * 1024 * 1024;
 
 /// `GET /endusers/{id}/export`: one object, written piece by piece as it is read.
-pub(crate) async fn export(app: &Arc<App>, request: &mut Request) -> Result<Response, Error> {
+pub(crate) async fn export(
+    app: &Arc<App>,
+    request: &mut RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let caller = authenticate(app, request).await?;
     EXPORT_SCOPES.iter().try_for_each(|scope| caller.require(app, scope))?;
     let reference = reference_in_path(request)?;

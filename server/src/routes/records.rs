@@ -29,6 +29,7 @@ use crate::{
     error::Error,
     heavy_work,
     limits::{BULK_ANSWER_BYTES, MAX_BULK_BYTES},
+    path_tree::RoutedRequest,
     read_body::require_json,
 };
 
@@ -61,7 +62,7 @@ pub(super) fn created(done: IdempotentOutcome<RecordResponse>) -> Response {
 /// `GET /{resource}/{id}`.
 pub(crate) async fn read(
     app: &App,
-    request: &mut Request,
+    request: &mut RoutedRequest<'_>,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
     let caller = authorize_for(app, request, def, "read").await?;
@@ -83,7 +84,7 @@ pub(super) async fn found(
 /// `PUT /{resource}/{id}`, and `PATCH`, which is the same (R5).
 pub(crate) async fn update(
     app: &App,
-    request: &mut Request,
+    request: &mut RoutedRequest<'_>,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
     let caller = authorize_for(app, request, def, "update").await?;
@@ -117,7 +118,7 @@ pub(super) async fn changed(
 /// (R15).
 pub(crate) async fn delete(
     app: &App,
-    request: &mut Request,
+    request: &mut RoutedRequest<'_>,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
     let caller = authorize_for(app, request, def, "delete").await?;

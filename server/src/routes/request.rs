@@ -11,7 +11,7 @@ use crate::{
     auth::Caller,
     error::Error,
     limits::{MAX_LONG_RECORD_BODY_BYTES, MAX_RECORD_BODY_BYTES},
-    path_tree::path_part,
+    path_tree::{RoutedRequest, path_part},
     read_body::{Body, require_json},
 };
 
@@ -19,7 +19,7 @@ use crate::{
 ///
 /// # Errors
 /// [`Error::BadRequest`] when the path has no reference.
-pub(super) fn reference_in_path(request: &Request) -> Result<RecordRef, Error> {
+pub(super) fn reference_in_path(request: &RoutedRequest<'_>) -> Result<RecordRef, Error> {
     let text = path_part(request, "id").unwrap_or_default();
     RecordRef::parse(&text).ok_or_else(|| {
         let message = format!("an id must be {}; found {}", RecordRef::FORMS, quoted(&text));

@@ -20,13 +20,13 @@ use crate::{
 
 macro_rules! alone {
     ($handler:path) => {
-        |app, mut request| Box::pin(async move { $handler(&app, &mut request).await })
+        |app, mut request| Box::pin(async move { $handler(app, &mut request).await })
     };
 }
 
 macro_rules! record {
     ($handler:path) => {
-        |app, mut request, def| Box::pin(async move { $handler(&app, &mut request, def).await })
+        |app, mut request, def| Box::pin(async move { $handler(app, &mut request, def).await })
     };
 }
 
@@ -172,15 +172,15 @@ static ROUTES: &[RouteDef<Handler>] = &[
         "A consistent snapshot of all tenants as one archive, created while the server runs. Needs an operator token."),
     route!(GET "/script.json", Anyone, Nothing => Script, "Get the snippet and the files of the tracking script", alone!(routes::pages::script),
         "URLs and hashes of the browser script and its files. With `tenant`, also the snippet to paste, and its sources for a Content-Security-Policy. `svctrack script` prints the same."),
-    route!(GET "/openapi.json", Anyone, Nothing => Object, "Get this description", |app, request| Box::pin(async move { routes::pages::openapi(&app, &request, describe).await }),
+    route!(GET "/openapi.json", Anyone, Nothing => Object, "Get this description", |app, request| Box::pin(async move { routes::pages::openapi(app, &request, describe).await }),
         "This API description, in OpenAPI 3.1."),
     route!(GET "/docs", Anyone, Nothing => Page, "Read the documentation", alone!(routes::docs::index),
         "The documentation of this version."),
-    route!(GET "/docs/api", Anyone, Nothing => Page, "Read the API reference", |app, request| Box::pin(async move { routes::docs::reference(&app, &request, describe).await }),
+    route!(GET "/docs/api", Anyone, Nothing => Page, "Read the API reference", |app, request| Box::pin(async move { routes::docs::reference(app, &request, describe).await }),
         "All operations, and what they share: credentials, errors, headers and objects."),
-    route!(GET "/docs/api/:group", Anyone, Nothing => Page, "Read a group of the API reference", |app, request| Box::pin(async move { routes::docs::reference(&app, &request, describe).await }),
+    route!(GET "/docs/api/:group", Anyone, Nothing => Page, "Read a group of the API reference", |app, request| Box::pin(async move { routes::docs::reference(app, &request, describe).await }),
         "The operations of a group, such as `companies`, with their examples and objects."),
-    route!(GET "/docs/search", Anyone, Nothing => Page, "Search the documentation", |app, request| Box::pin(async move { routes::docs::search(&app, &request, describe).await }),
+    route!(GET "/docs/search", Anyone, Nothing => Page, "Search the documentation", |app, request| Box::pin(async move { routes::docs::search(app, &request, describe).await }),
         "Sections of the documentation that contain every word of `q`, also as the beginning of a word."),
     route!(GET "/docs/:page", Anyone, Nothing => Page, "Read a page of the documentation", alone!(routes::docs::page),
         "A page of the documentation, such as `operations`."),

@@ -30,7 +30,7 @@ use crate::{
     error::Error,
     heavy_work,
     limits::MAX_UNNAMED_BODY_BYTES,
-    path_tree::path_part,
+    path_tree::{RoutedRequest, path_part},
     sender_limits::Sender,
 };
 
@@ -48,19 +48,19 @@ enum AcceptedBody {
 }
 
 /// `POST /dock/{pipeline}`: one call, an array of calls, or an envelope with a `batch` of them.
-pub(crate) async fn dock(app: &App, request: &mut Request) -> Result<Response, Error> {
+pub(crate) async fn dock(app: &App, request: &mut RoutedRequest<'_>) -> Result<Response, Error> {
     check_pipeline(request)?;
     take(app, request, AcceptedBody::Any, ok()).await
 }
 
 /// `POST /v1/batch`: an envelope, as SDKs send it.
-pub(crate) async fn batch(app: &App, request: &mut Request) -> Result<Response, Error> {
+pub(crate) async fn batch(app: &App, request: &mut RoutedRequest<'_>) -> Result<Response, Error> {
     check_pipeline(request)?;
     take(app, request, AcceptedBody::Batch, success()).await
 }
 
 /// `POST /v1/{call}`: one call, whose type is in the address.
-pub(crate) async fn call(app: &App, request: &mut Request) -> Result<Response, Error> {
+pub(crate) async fn call(app: &App, request: &mut RoutedRequest<'_>) -> Result<Response, Error> {
     check_pipeline(request)?;
     let sent = path_part(request, "call").unwrap_or_default();
     let named = SDK_CALLS.into_iter().find(|name| sent == *name).ok_or(Error::RouteNotFound)?;
@@ -68,7 +68,7 @@ pub(crate) async fn call(app: &App, request: &mut Request) -> Result<Response, E
 }
 
 /// Rejects an invalid name of a pipeline, where the address has one.
-fn check_pipeline(request: &Request) -> Result<(), Error> {
+fn check_pipeline(request: &RoutedRequest<'_>) -> Result<(), Error> {
     match path_part(request, "pipeline") {
         Some(name) if !pipeline::is_pipeline_name(&name) => Err(Error::RouteNotFound),
         _ => Ok(()),

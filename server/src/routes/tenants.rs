@@ -24,7 +24,7 @@ use crate::{
     auth::{Token, authorize},
     background_jobs,
     error::Error,
-    path_tree::path_part,
+    path_tree::{RoutedRequest, path_part},
 };
 
 /// `POST /tenants`: the response is the only place where the tenant's first token is shown.
@@ -79,7 +79,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
 }
 
 /// `GET /tenants/{id}`; with the progress of one that is being deleted.
-pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
+pub(crate) async fn read(app: &App, request: &mut RoutedRequest<'_>) -> Result<Response, Error> {
     authorize(app, request, OPERATOR).await?;
     let tenant = app.store.tenant(id_in_path(request)?).await?;
     versioned_tenant(request, &tenant.ok_or(Error::TenantNotFound)?)
@@ -90,7 +90,7 @@ fn versioned_tenant(request: &Request, tenant: &TenantRecord) -> Result<Response
 }
 
 /// `PUT /tenants/{id}`, and `PATCH`, which is the same: another name, suspended or resumed.
-pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response, Error> {
+pub(crate) async fn update(app: &App, request: &mut RoutedRequest<'_>) -> Result<Response, Error> {
     let caller = authorize(app, request, OPERATOR).await?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let id = id_in_path(request)?;
@@ -111,7 +111,7 @@ pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response,
 
 /// `DELETE /tenants/{id}`: from the next request on the tenant does not exist. Its data is removed while others are
 /// served.
-pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
+pub(crate) async fn delete(app: &App, request: &mut RoutedRequest<'_>) -> Result<Response, Error> {
     let caller = authorize(app, request, OPERATOR).await?;
     let id = id_in_path(request)?;
     let tenant = app.store.delete_tenant(caller.into(), id, precondition(request)).await?;
@@ -120,6 +120,6 @@ pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response,
     Ok(json(shown(&tenant).to_text()))
 }
 
-fn id_in_path(request: &Request) -> Result<TenantId, Error> {
+fn id_in_path(request: &RoutedRequest<'_>) -> Result<TenantId, Error> {
     path_part(request, "id").and_then(|id| TenantId::parse(&id)).ok_or(Error::TenantNotFound)
 }

@@ -20,7 +20,7 @@ use crate::{
     app::App,
     auth::{Caller, Token, authorize},
     error::Error,
-    path_tree::path_part,
+    path_tree::{RoutedRequest, path_part},
 };
 
 /// Response for an id that no token of the tenant has. The id is not repeated: it may be a whole token, pasted.
@@ -49,7 +49,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
 
 /// `POST /tokens/{id}/rotate`: the successor has the scopes of the old token, so the caller must have all of them
 /// (R44).
-pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response, Error> {
+pub(crate) async fn rotate(app: &App, request: &mut RoutedRequest<'_>) -> Result<Response, Error> {
     let caller = authorize(app, request, "admin").await?;
     idempotency_key::reject(request, idempotency_key::HOLDS_SECRET)?;
     let (sent, _room) = read_optional_body(app, request, &caller).await?;
@@ -120,7 +120,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
 
 /// `DELETE /tokens/{id}`: the token is revoked from the next request on; with `cascade=true` so is every token issued
 /// by it, also when it was revoked before.
-pub(crate) async fn revoke(app: &App, request: &mut Request) -> Result<Response, Error> {
+pub(crate) async fn revoke(app: &App, request: &mut RoutedRequest<'_>) -> Result<Response, Error> {
     let caller = authorize(app, request, "admin").await?;
     let id = path_part(request, "id").unwrap_or_default().into_owned();
     let with =

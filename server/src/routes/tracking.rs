@@ -24,11 +24,15 @@ use crate::{
     app::App,
     auth::{Caller, sender_in_path},
     error::Error,
+    path_tree::RoutedRequest,
     sender_limits::Sender,
 };
 
 /// `POST /analytics/{tenant}`: `OK` means that the event is on disk (R31).
-pub(crate) async fn realtime(app: &App, request: &mut Request) -> Result<Response, Error> {
+pub(crate) async fn realtime(
+    app: &App,
+    request: &mut RoutedRequest<'_>,
+) -> Result<Response, Error> {
     let received_at = app.clock.now();
     let sender = sender_in_path(app, request).await?;
     let body = app.bodies.read(request, Some(sender.tenant.id()), MAX_EVENT_BYTES).await?;
@@ -40,7 +44,7 @@ pub(crate) async fn realtime(app: &App, request: &mut Request) -> Result<Respons
 }
 
 /// `POST /analytics/bulk/{tenant}`: an array of rows. Invalid rows do not affect valid ones (R31).
-pub(crate) async fn bulk(app: &App, request: &mut Request) -> Result<Response, Error> {
+pub(crate) async fn bulk(app: &App, request: &mut RoutedRequest<'_>) -> Result<Response, Error> {
     let received_at = app.clock.now();
     let sender = sender_in_path(app, request).await?;
     let body = app.bodies.read(request, Some(sender.tenant.id()), MAX_BODY_BYTES).await?;

@@ -89,7 +89,10 @@ mod times;
 
 use std::{fs::File, sync::Arc};
 
-use futures_util::future::BoxFuture;
+use futures_util::{
+    FutureExt as _, TryFutureExt as _,
+    future::{BoxFuture, Either, Ready},
+};
 use svctrack_core::{
     access::TenantChange,
     plan::{
@@ -426,6 +429,10 @@ pub enum BackupFile {
     Unnamed,
 }
 
+/// A read of one value, which is in memory mostly.
+pub type PointRead<'s, T> =
+    Either<Ready<Result<T, StoreError>>, BoxFuture<'s, Result<T, StoreError>>>;
+
 /// Stores records, activities and tenants. A call that needs the disk waits some seconds for a disk that does not
 /// respond ([`StoreError::Stalled`]).
 pub trait Store: Send + Sync {
@@ -446,7 +453,7 @@ pub trait Store: Send + Sync {
         tenant: &Tenant,
         def: &'static ResourceDef,
         reference: &RecordRef,
-    ) -> BoxFuture<'_, Result<Option<RecordResponse>, StoreError>>;
+    ) -> PointRead<'_, Option<RecordResponse>>;
 
     /// A page of records, lowest id first.
     fn list(
@@ -498,22 +505,21 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn known_tenant(
-        &self,
-        tenant: TenantId,
-    ) -> BoxFuture<'_, Result<Option<KnownTenant>, StoreError>>;
+    fn known_tenant(&self, tenant: TenantId) -> PointRead<'_, Option<KnownTenant>>;
 
     /// A tenant, including one that is being deleted.
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<Option<TenantRecord>, StoreError>>;
+    fn tenant(&self, tenant: TenantId) -> PointRead<'_, Option<TenantRecord>>;
 
     /// Whether the tenant exists and is not being deleted.
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn has_tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<bool, StoreError>>;
+    fn has_tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.known_tenant(tenant).map_ok(|known| known.is_some()).boxed()
+    }
 
     /// At most `limit` tenants, ordered by UUID.
     ///
@@ -525,7 +531,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn token(&self, id: &str) -> BoxFuture<'_, Result<Option<Arc<KnownToken>>, StoreError>>;
+    fn token(&self, id: &str) -> PointRead<'_, Option<Arc<KnownToken>>>;
 
     /// The tokens of a tenant, ordered by id.
     ///

@@ -23,7 +23,10 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
+use futures_util::{
+    FutureExt as _, TryFutureExt as _,
+    future::{self, BoxFuture, Either},
+};
 use parking_lot::{Mutex, RwLock};
 use svctrack_core::{
     plan::{KnownPerson, upsert::UpsertOutcome},
@@ -66,7 +69,7 @@ use self::{
 };
 use super::{
     ActivityBatch, Actor, BackupFile, Clock, Command, DryRunState, Health, KnownTenant, KnownToken,
-    LogQuery, Manifest, Page, PageOptions, PersonData, RecordResponse, Reply, ReportJob,
+    LogQuery, Manifest, Page, PageOptions, PersonData, PointRead, RecordResponse, Reply, ReportJob,
     ScrubProgress, ScrubReport, Store, StoreError, StoreId, StoreMetrics, StoreStatus, Tenant,
     TenantRecord, TokenRecord, Upserts, WrittenReport,
     metrics::MetricsRecorder,
@@ -227,10 +230,10 @@ impl Embedded {
         &self,
         tenant: TenantId,
         read: impl Fn(&SharedSnapshot<RedbSnapshot>) -> Result<T, StoreError> + Send + 'static,
-    ) -> BoxFuture<'_, Result<T, StoreError>> {
+    ) -> PointRead<'_, T> {
         match self.shared.read_at_once(&read) {
-            Some(done) => std::future::ready(done).boxed(),
-            None => self.read_point_with_permit(tenant, read),
+            Some(done) => Either::Left(future::ready(done)),
+            None => Either::Right(self.read_point_with_permit(tenant, read)),
         }
     }
 
@@ -348,7 +351,7 @@ impl Store for Embedded {
         tenant: &Tenant,
         def: &'static ResourceDef,
         reference: &RecordRef,
-    ) -> BoxFuture<'_, Result<Option<RecordResponse>, StoreError>> {
+    ) -> PointRead<'_, Option<RecordResponse>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         // While the disk does not respond, reads that wait for it hold the permits.
         if !def.needs_scan || self.shared.progress.is_stalled() {
@@ -357,7 +360,7 @@ impl Store for Embedded {
             };
             if let Some(found) = self.shared.read_at_once(read) {
                 let found = found.map_err(|error| about(error, reference));
-                return std::future::ready(found).boxed();
+                return Either::Left(future::ready(found));
             }
         }
         let (reference, asked) = (reference.clone(), reference.clone());
@@ -370,7 +373,7 @@ impl Store for Embedded {
             }
             false => self.read_point_with_permit(tenant, read),
         };
-        found.map_err(move |error| about(error, &asked)).boxed()
+        Either::Right(found.map_err(move |error| about(error, &asked)).boxed())
     }
 
     fn list(
@@ -458,21 +461,14 @@ impl Store for Embedded {
         self.read_with_permit(&self.short, tenant, read).boxed()
     }
 
-    fn has_tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.known_tenant(tenant).map_ok(|known| known.is_some()).boxed()
-    }
-
-    fn known_tenant(
-        &self,
-        tenant: TenantId,
-    ) -> BoxFuture<'_, Result<Option<KnownTenant>, StoreError>> {
+    fn known_tenant(&self, tenant: TenantId) -> PointRead<'_, Option<KnownTenant>> {
         match self.shared.latest.known_tenant(tenant) {
-            Some(known) => std::future::ready(Ok(Some(known))).boxed(),
+            Some(known) => Either::Left(future::ready(Ok(Some(known)))),
             None => self.read_point(tenant, move |moment| moment.known_tenant(tenant)),
         }
     }
 
-    fn tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<Option<TenantRecord>, StoreError>> {
+    fn tenant(&self, tenant: TenantId) -> PointRead<'_, Option<TenantRecord>> {
         self.read_point(tenant, move |moment| moment.tenant(tenant))
     }
 
@@ -481,12 +477,14 @@ impl Store for Embedded {
         self.read_with_permit(&self.short, Tenant::OPERATOR.id(), read).boxed()
     }
 
-    fn token(&self, id: &str) -> BoxFuture<'_, Result<Option<Arc<KnownToken>>, StoreError>> {
+    fn token(&self, id: &str) -> PointRead<'_, Option<Arc<KnownToken>>> {
         if let Some(found) = self.shared.read_at_once(|moment| moment.token(id)) {
-            return std::future::ready(found).boxed();
+            return Either::Left(future::ready(found));
         }
         let id = id.to_owned();
-        self.read_point_with_permit(Tenant::OPERATOR.id(), move |moment| moment.token(&id))
+        let read =
+            self.read_point_with_permit(Tenant::OPERATOR.id(), move |moment| moment.token(&id));
+        Either::Right(read)
     }
 
     fn tokens(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<TokenRecord>, StoreError>> {

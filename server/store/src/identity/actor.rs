@@ -16,7 +16,7 @@ pub struct Actor {
     pub token: Option<String>,
     /// The user that the token acts as.
     pub user: Option<ObjectId>,
-    /// Source of the command; none where the service itself acts.
+    /// Source of the command, for the audit log; none where the service itself acts, and of events.
     pub origin: Option<Arc<CommandOrigin>>,
     /// Budget of memory for the record in the reply. Without free memory, the command has no effect.
     pub room: ResponseMemoryBudget,

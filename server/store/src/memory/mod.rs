@@ -12,7 +12,11 @@ mod tests;
 
 use std::{fs::File, sync::Arc};
 
-use futures_util::{FutureExt as _, StreamExt as _, TryFutureExt as _, future, stream};
+use futures_util::{
+    FutureExt as _, StreamExt as _,
+    future::{self, Either},
+    stream,
+};
 use parking_lot::Mutex;
 use svctrack_core::{
     plan::{KnownPerson, upsert::UpsertOutcome},
@@ -180,8 +184,8 @@ impl Memory {
     fn read_point<'s, T: Send + 's>(
         &'s self,
         read: impl FnOnce(&SharedSnapshot<MemoryState>) -> Result<T, StoreError>,
-    ) -> BoxFuture<'s, Result<T, StoreError>> {
-        future::ready(contained(|| read(&*self.latest.moment(closed)?))).boxed()
+    ) -> PointRead<'s, T> {
+        Either::Left(future::ready(contained(|| read(&*self.latest.moment(closed)?))))
     }
 }
 
@@ -216,7 +220,7 @@ impl Store for Memory {
         tenant: &Tenant,
         def: &'static ResourceDef,
         reference: &RecordRef,
-    ) -> BoxFuture<'_, Result<Option<RecordResponse>, StoreError>> {
+    ) -> PointRead<'_, Option<RecordResponse>> {
         let (tenant, now) = (tenant.id(), self.clock.now());
         self.read_point(|shared| read::record(&shared.tables, tenant, def, reference, now))
     }
@@ -283,26 +287,19 @@ impl Store for Memory {
         self.read(|state| person_data::read_page(&**state, tenant.id(), &person, part, after, now))
     }
 
-    fn known_tenant(
-        &self,
-        tenant: TenantId,
-    ) -> BoxFuture<'_, Result<Option<KnownTenant>, StoreError>> {
+    fn known_tenant(&self, tenant: TenantId) -> PointRead<'_, Option<KnownTenant>> {
         self.read_point(|shared| shared.known_tenant(tenant))
     }
 
-    fn tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<Option<TenantRecord>, StoreError>> {
+    fn tenant(&self, tenant: TenantId) -> PointRead<'_, Option<TenantRecord>> {
         self.read_point(|shared| shared.tenant(tenant))
-    }
-
-    fn has_tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.known_tenant(tenant).map_ok(|known| known.is_some()).boxed()
     }
 
     fn tenants(&self, limit: usize) -> BoxFuture<'_, Result<Vec<TenantRecord>, StoreError>> {
         self.read(|state| tenants::list(&**state, limit))
     }
 
-    fn token(&self, id: &str) -> BoxFuture<'_, Result<Option<Arc<KnownToken>>, StoreError>> {
+    fn token(&self, id: &str) -> PointRead<'_, Option<Arc<KnownToken>>> {
         self.read_point(|shared| shared.token(id))
     }
 
