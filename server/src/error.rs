@@ -12,7 +12,7 @@ use svctrack_core::{
     value::{Malformed, ObjectId, ValidationError, counted},
 };
 use svctrack_store::{StoreError, WRONG_CLOCK};
-use svctrack_web::pages::{Shell, problem_page};
+use svctrack_web::pages::{Shell, capitalized, problem_page};
 
 use crate::{
     limits::{
@@ -337,7 +337,7 @@ fn page_words<'p>(problem: &ProblemJson<'p>) -> (&'p str, String) {
     match problem.code {
         "route_not_found" => ("Page not found", "This page does not exist.".to_owned()),
         _ if !errors.is_empty() => (problem.title, errors.join("; ")),
-        _ => (problem.title, problem.detail.to_owned()),
+        _ => (problem.title, capitalized(&problem.detail.replace('`', ""))),
     }
 }
 

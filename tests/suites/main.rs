@@ -52,6 +52,7 @@ mod observe;
 mod openapi;
 mod packaging;
 mod pages;
+mod pages_of_closings;
 mod pages_of_customers;
 mod pages_of_figures;
 mod pages_of_forms;

@@ -180,7 +180,7 @@ async fn a_page_rejects_a_parameter_that_it_does_not_have() {
         ("/app/issues", "codes", "code"),
         ("/app/live", "actoin", "action"),
         ("/app/search", "query", ""),
-        ("/app/closings", "month", ""),
+        ("/app/closings", "monht", "month"),
     ] {
         let path = format!("{page}?{unknown}=1");
         let response = reader.get(&path).await;

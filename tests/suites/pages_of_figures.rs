@@ -266,73 +266,6 @@ async fn the_figures_of_the_first_page_are_those_behind_them() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn closed_months_show_why_they_differ_and_why_they_were_reopened() {
-    let server = server().await;
-    let client = &server.client;
-    let change = async |path: &str, body: serde_json::Value| {
-        let json_type = [("content-type", "application/json")];
-        let done = client.send(hyper::Method::PUT, path, &json_type, body.to_string()).await;
-        assert_eq!(done.unwrap().status, StatusCode::OK, "{path}");
-    };
-    for (name, mrr) in [("Beta", 70), ("Gamma", 50)] {
-        client.post("/companies", &json!({"name": name, "externalId": name})).await;
-        let license = json!({
-            "companyId": format!("extid-{name}"), "externalId": name, "_currency": "EUR",
-            "product": "Suite", "mrr": mrr, "fromDate": "2025-10-01",
-        });
-        assert_eq!(client.post("/licenses", &license).await.status, StatusCode::OK);
-    }
-    let reader = sign_in(&server.anonymous, &token(&server)).await;
-    let closed = reader.submit("/app/closings", &[("month", "2025-11")]).await;
-    assert_eq!(closed.status, StatusCode::SEE_OTHER, "{}", closed.text());
-    let html = page(&reader, "/app/closings").await;
-    assert!(html.contains("2025-11") && !html.contains("Changed since closing"), "{html}");
-    assert!(html.contains("Total, <span class=\"nowrap\">rates of 2025-11-30<"), "{html}");
-    // Neither a renewal nor an amount after it is a figure of the month.
-    let renewal = json!({"renewalStatus": "renewed", "renewalMRR": 75});
-    change("/licenses/extid-Beta", renewal).await;
-    let html = page(&reader, "/app/closings").await;
-    assert!(!html.contains("Changed since closing"), "{html}");
-    // In total nothing has changed.
-    change("/licenses/extid-Beta", json!({"mrr": 60})).await;
-    change("/licenses/extid-Gamma", json!({"mrr": 60})).await;
-    let html = page(&reader, "/app/closings").await;
-    assert!(html.contains("Changed since closing, not in total:"), "{html}");
-    let expect = [
-        ("Beta", "EUR: start -10 (70 → 60), end -10 (70 → 60)"),
-        ("Gamma", "EUR: start +10 (50 → 60), end +10 (50 → 60)"),
-    ];
-    for (company, figures) in expect {
-        let text =
-            format!(">{company}</a>, {figures}; changed license: <a href=\"/app/records/licenses/");
-        assert!(html.contains(&text), "{text}: {html}");
-    }
-    change("/licenses/extid-Beta", json!({"mrr": 55.5})).await;
-    let html = page(&reader, "/app/closings").await;
-    let figures = "Changed since closing: EUR: start -4.50 (120 → 115.50), end -4.50 (220 → 215.50); Total in EUR: ";
-    assert!(html.contains(figures), "{html}");
-    change("/settings", json!({"currencies": null})).await;
-    let html = page(&reader, "/app/closings").await;
-    assert!(html.contains("; other exchange rates<"), "{html}");
-    let reopen = async || {
-        let reason = [("reason", "late <invoice>")];
-        let done = reader.submit("/app/closings/2025-11/reopen", &reason).await;
-        assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text());
-    };
-    reopen().await;
-    let open = page(&reader, "/app/closings").await;
-    assert!(open.contains("Open<") && !open.contains("Changed since closing"), "{open}");
-    reader.submit("/app/closings", &[("month", "2025-11")]).await;
-    let again = page(&reader, "/app/closings").await;
-    for html in [open, again] {
-        assert!(html.contains(": late &lt;invoice"), "{html}");
-    }
-    reopen().await;
-    let twice = page(&reader, "/app/closings").await;
-    assert_eq!(twice.matches(": late &lt;invoice").count(), 2, "{twice}");
-}
-
 /// Waits until the demo is filled.
 async fn wait_for_demo(reader: &Reader<'_>) -> String {
     for _ in 0..600 {
@@ -477,6 +410,40 @@ async fn amounts_are_in_the_chosen_currency_or_the_page_names_the_missing_rates(
     assert!(row.contains("USD ") && !row.contains("EUR"), "{row}");
     let none = page(&reader, "/app/customers?baseCurrency=GBP").await;
     assert!(none.contains("No amounts in GBP.") && !none.contains("<table"), "{none}");
+    // One customer without a rate does not hide the others.
+    let beta = json!({"name": "Beta", "externalId": "beta"});
+    assert_eq!(server.client.post("/companies", &beta).await.status, StatusCode::OK);
+    let license = json!({"companyId": "extid-beta", "_currency": "SEK", "product": "Suite", "mrr": 900, "fromDate": "2025-11-01"});
+    assert_eq!(server.client.post("/licenses", &license).await.status, StatusCode::OK);
+    let html = page(&reader, "/app/customers?baseCurrency=USD").await;
+    for text in [">Acme</a>", ">Beta</a>", "SEK 900", "Customers who pay in SEK come last"] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_figure_of_renewals_by_notice_has_the_day_of_each() {
+    let server = server().await;
+    let license = json!({
+        "companyId": "extid-acme", "_currency": "EUR", "product": "Suite", "mrr": 70, "fromDate": "2025-11-01",
+        "toDate": "2026-10-31", "fixedPeriod": true, "autoRenews": true, "noticePeriod": 1, "noticeUnit": "month",
+        "renewalStatus": "lost", "lostReason": "price",
+    });
+    assert_eq!(server.client.post("/licenses", &license).await.status, StatusCode::OK);
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let days = "from=2026-09-01&to=2026-12-01&interval=month";
+    let titles = [
+        ("end", "Renewals, Churned, 2026-11<"),
+        ("notice", "Renewals, Churned, 2026-10, by last day of notice<"),
+    ];
+    for (by, title) in titles {
+        let report = page(&reader, &format!("/app/reports/renewals?{days}&by={by}")).await;
+        let link = attribute(&report, "<a href").find(|link| link.contains("explain=churned"));
+        let html = page(&reader, &link.unwrap().replace("&amp;", "&")).await;
+        for text in [title, "data-label=\"End\">2026-11-01<", "data-label=\"Notice\">2026-10-01<"] {
+            assert!(html.contains(text), "{by}: {text}: {html}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

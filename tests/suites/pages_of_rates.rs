@@ -143,7 +143,7 @@ async fn the_form_of_rates_names_the_currencies_that_licenses_have_and_it_does_n
     ] {
         assert!(html.contains(note), "{note}: {html}");
     }
-    send(&reader, "EUR", &[["USD", "", "0.92"], ["GBP", "", "1.17"], ["SEK", "", "0.09"]])
+    send(&reader, "EUR", &[["USD", "", "0.92"], ["GBP", "", "1.2"], ["SEK", "", "0.1"]])
         .await
         .unwrap();
     let html = page(&reader, PATH).await;
@@ -157,4 +157,30 @@ async fn the_form_of_rates_names_the_currencies_that_licenses_have_and_it_does_n
     for html in [home, page(&reader, "/app/customers").await] {
         assert!(html.contains("Customers who pay in SEK come last"), "{html}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rate_that_stays_with_another_base_currency_is_asked_about() {
+    let server = InProcess::start().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    send(&reader, "EUR", &[["GBP", "", "1.17"], ["USD", "", "0.92"]]).await.unwrap();
+    let before = stored(&server).await;
+    let html = send(&reader, "USD", &[["GBP", "", "1.17"]]).await.unwrap_err();
+    let question = "The rate of GBP, 1.17, was in EUR: with USD as base currency, it must be what 1 GBP is worth in USD.";
+    assert!(html.contains(question), "{html}");
+    assert_eq!(stored(&server).await, before);
+    // The answer is for that base currency alone.
+    let answered = values(&html, "checked").concat();
+    assert_eq!(answered, "USD");
+    let shown = values(&html, "shown").concat().replace("&quot;", "\"");
+    let send_checked = async |base: &str| {
+        let line = [("currency", "GBP"), ("from", ""), ("rate", "1.17")];
+        let sent = [("base", base), ("shown", shown.as_str()), ("checked", answered.as_str())];
+        reader.submit(PATH, &[&sent[..], &line].concat()).await.status
+    };
+    assert_eq!(send_checked("CHF").await, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(send_checked("USD").await, StatusCode::SEE_OTHER);
+    assert_eq!(stored(&server).await, json!({"base": "USD", "rates": {"GBP": 1.17}}));
+    // Rates that are new are not asked about.
+    send(&reader, "EUR", &[["GBP", "", "1.18"]]).await.unwrap();
 }

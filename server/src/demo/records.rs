@@ -179,7 +179,7 @@ fn stored_license(company: &Company, at: usize, term: &Term) -> Value {
         set("fcNewMrrOptimistic", with_seats(term.seats * 5 / 4));
         set("fcNewMrrPessimistic", with_seats(term.seats * 4 / 5));
     }
-    if term.auto_renews && term.outcome == TermOutcome::Ongoing {
+    if term.auto_renews {
         set("autoRenews", Some(json!(true)));
         set("noticePeriod", Some(json!(1)));
         set("noticeUnit", Some(json!("month")));

@@ -5,21 +5,23 @@ use std::collections::BTreeMap;
 use poem::{Response, http::Method};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use svctrack_core::revenue::days_of_month;
+use svctrack_core::{revenue::days_of_month, value::Day};
 use svctrack_web::pages::{
-    ClosingLine, ClosingsView, CompanyDifference, Differences, FigureChange, MonthFigures, Problem,
-    Reopening, address, closings_page,
+    ClosingLine, ClosingsView, CompanyDifference, Differences, FigureChange, MonthFigures,
+    NextMonth, Problem, Reopening, address, closings_page,
 };
 
 use super::{
     by_ids::{by_ids, text},
-    respond::{html, rejected, see},
+    reports::LeftOut,
+    respond::{rejected, see, shown},
     submitted_form::{problems_of, sent},
     visit::Visit,
 };
 use crate::{
     error::Error,
     path_tree::{RoutedRequest, path_part},
+    routes::query_pairs,
 };
 
 /// Characters of a month such as `2026-01`.
@@ -56,11 +58,32 @@ struct Closing {
     reopened: Vec<Reopening>,
 }
 
-/// Closed months in the report of MRR.
+/// The report of MRR of one or more months.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Mrr {
+    currencies: Vec<Series>,
+    converted: Option<Series>,
+    rate_date: Option<String>,
+    #[serde(flatten)]
+    left_out: LeftOut,
     #[serde(default)]
     closings: Vec<ComparedMonth>,
+}
+
+/// Figures of one currency, by month.
+#[derive(Deserialize)]
+struct Series {
+    currency: String,
+    rows: Vec<MonthFigures>,
+}
+
+impl Series {
+    /// Figures of the first month.
+    fn first(self, is_converted: bool) -> Option<MonthFigures> {
+        let first = self.rows.into_iter().next()?;
+        Some(MonthFigures { currency: self.currency, is_converted, ..first })
+    }
 }
 
 #[derive(Deserialize)]
@@ -89,20 +112,27 @@ struct Difference {
 }
 
 /// `GET /app/closings`
-pub(super) async fn list(visit: Visit, _: RoutedRequest<'_>) -> Result<Response, Error> {
-    let view = view_of(&visit).await?;
-    Ok(html(closings_page(&visit.shell, &view)))
+pub(super) async fn list(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
+    let pairs = query_pairs(&request);
+    let month = sent(&pairs, "month");
+    let is_wrong = !month.is_empty() && days_of_month(month).is_none();
+    let mut view = view_of(&visit, (!is_wrong).then_some(month)).await?;
+    if is_wrong {
+        let message = "Enter a year and a month, such as 2026-01.".to_owned();
+        view.problems = vec![Problem { field: "month".to_owned(), message }];
+    }
+    Ok(shown(closings_page(&visit.shell, &view), &view.problems))
 }
 
 /// `POST /app/closings`: closes a month.
 pub(super) async fn close(visit: Visit, mut request: RoutedRequest<'_>) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
-    let month = json!(sent(&pairs, "month").trim());
+    let month = sent(&pairs, "month").trim();
     let options = options_of(&closings(&visit).await?.0);
-    let body = options.into_iter().chain([("month", month)]);
+    let body = options.into_iter().chain([("month", json!(month))]);
     let body = body.map(|(name, value)| (name.to_owned(), value)).collect();
     let done = visit.api.send(Method::POST, "/reports/closings", &[], &Value::Object(body)).await;
-    after(&visit, done).await
+    after(&visit, done, month).await
 }
 
 /// `POST /app/closings/:month/reopen`
@@ -115,16 +145,16 @@ pub(super) async fn reopen(
     let reason = [("reason", sent(&pairs, "reason"))];
     let path = address("/reports/closings/{}", &[&month], &reason);
     let done = visit.api.send(Method::DELETE, &path, &[], &Value::Null).await;
-    after(&visit, done).await
+    after(&visit, done, "").await
 }
 
-/// Shows the closed months after a change, with the problems of a rejected one.
-async fn after(visit: &Visit, done: Result<Value, Error>) -> Result<Response, Error> {
+/// Shows the closed months after a change, with the problems of a rejected one of a month.
+async fn after(visit: &Visit, done: Result<Value, Error>, month: &str) -> Result<Response, Error> {
     match done.map_err(Error::into_issues) {
         Ok(_) => Ok(see("/app/closings")),
         Err(Ok(issues)) => {
             let problems: Vec<Problem> = problems_of(issues);
-            let view = ClosingsView { problems, ..view_of(visit).await? };
+            let view = ClosingsView { problems, ..view_of(visit, Some(month)).await? };
             Ok(rejected(closings_page(&visit.shell, &view)))
         }
         Err(Err(error)) => Err(error),
@@ -208,14 +238,18 @@ impl From<Difference> for FigureChange {
     }
 }
 
-async fn view_of(visit: &Visit) -> Result<ClosingsView, Error> {
+/// The closed months, and the month to close: the one after them, or the chosen one where none is closed.
+async fn view_of(visit: &Visit, chosen: Option<&str>) -> Result<ClosingsView, Error> {
     let (closings, open) = closings(visit).await?;
     let mut compared = compared(visit, &closings).await?;
-    let next = closings
-        .last()
-        .and_then(|last| days_of_month(&last.month))
-        .map(|(_, next)| month(&next.to_string()));
-    let this_month = month(&visit.day(0));
+    let next = match closings.last() {
+        Some(last) => days_of_month(&last.month).map(|(_, next)| month(&next.to_string())),
+        None => chosen.filter(|month| days_of_month(month).is_some()).map(str::to_owned),
+    };
+    let next = match next.filter(|_| visit.api.may("admin")) {
+        Some(next) => Some(next_month(visit, &closings, next).await?),
+        None => None,
+    };
     let named = RecordNames::of(visit, &compared).await?;
     let closed = closings.into_iter().rev().map(|closing| {
         let at = compared.iter().position(|it| it.month == closing.month);
@@ -233,11 +267,30 @@ async fn view_of(visit: &Visit) -> Result<ClosingsView, Error> {
     Ok(ClosingsView {
         lines: open.into_iter().rev().chain(closed).collect(),
         may_close: visit.api.may("admin"),
-        has_ended: next.as_ref().is_none_or(|next| *next < this_month),
         next,
-        before: this_month,
         problems: Vec::new(),
     })
+}
+
+/// A month that is not closed, with the figures that closing it would store.
+async fn next_month(visit: &Visit, closings: &[Closing], next: String) -> Result<NextMonth, Error> {
+    let has_ended = next < month(&visit.day(0));
+    let days = days_of_month(&next).filter(|_| has_ended);
+    let mut view = NextMonth {
+        figures: ClosingLine { month: next, ..ClosingLine::default() },
+        has_ended,
+        ..NextMonth::default()
+    };
+    if let Some(days) = days {
+        let Mrr { currencies, converted, rate_date, left_out, .. } =
+            mrr(visit, closings, days).await?;
+        let converted = converted.and_then(|series| series.first(true));
+        let of_each = currencies.into_iter().filter_map(|series| series.first(false));
+        view.figures.lines = of_each.chain(converted).collect();
+        view.figures.rate_date = rate_date;
+        view.left_out = left_out.shown(visit);
+    }
+    Ok(view)
 }
 
 /// How current figures differ from those of closed months.
@@ -246,13 +299,18 @@ async fn compared(visit: &Visit, closings: &[Closing]) -> Result<Vec<ComparedMon
     let Some(((from, _), (_, to))) = days(closings.first()).zip(days(closings.last())) else {
         return Ok(Vec::new());
     };
+    Ok(mrr(visit, closings, (from, to)).await?.closings)
+}
+
+/// The report of the months between two days, with the options of the last closed month.
+async fn mrr(visit: &Visit, closings: &[Closing], (from, to): (Day, Day)) -> Result<Mrr, Error> {
     let options = options_of(closings);
     let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut query = vec![("from", from.to_string()), ("to", to.to_string())];
     query.push(("interval", "month".to_owned()));
     query.extend(options.iter().map(|(name, value)| (*name, plain(value))));
     let query: Vec<_> = query.iter().map(|(name, text)| (*name, text.as_str())).collect();
-    Ok(visit.api.get::<Mrr>(&address("/reports/mrr", &[], &query)).await?.closings)
+    visit.api.get(&address("/reports/mrr", &[], &query)).await
 }
 
 fn month(day: &str) -> String {

@@ -180,10 +180,12 @@ pub(super) async fn ranked(
     let excluded = excluded(&found.excluded);
     let mut lines = found.lines();
     add_owners(visit, &mut lines).await?;
+    // A page after the first one may have none of those with an amount.
+    let has_amounts = offset > 0 || lines.iter().any(|line| line.at_stake.is_some());
     Ok(CustomersView {
-        missing_rates: missing_into(visit, &currency.value, missing),
+        missing_rates: missing_into(visit, &currency.value, missing).filter(|_| !has_amounts),
         excluded,
-        unranked: unranked.filter(|_| currency.value.is_empty()),
+        unranked,
         lines,
         is_filtered: of_report != [(STATUS, CUSTOMER)],
         paging,

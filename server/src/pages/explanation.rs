@@ -166,7 +166,8 @@ pub(super) async fn explain(visit: Visit, request: RoutedRequest<'_>) -> Result<
     }
     let period = Some(sent(&pairs, "period")).filter(|it| !it.is_empty() && *it != SPAN);
     let line = label_of(sent(&pairs, "explain"));
-    let title = [Some(label_of(&report)), Some(line), period.map(str::to_owned)];
+    let by_notice = query.contains(&("by", "notice")).then(|| "by last day of notice".to_owned());
+    let title = [Some(label_of(&report)), Some(line), period.map(str::to_owned), by_notice];
     let mut view = ExplanationView {
         title: title.into_iter().flatten().collect::<Vec<_>>().join(", "),
         report: of_report,

@@ -71,10 +71,18 @@ pub(super) async fn save(visit: Visit, mut request: RoutedRequest<'_>) -> Result
     let base = sent(&pairs, "base").trim().to_owned();
     let (mut shown, rates) = (sent(&pairs, "shown").to_owned(), lines_of(&pairs));
     let mut stored_since = None;
+    let before = set_rates(&settings);
+    let mut checked = sent(&pairs, "checked").to_owned();
+    let is_checked = before.base.is_empty() || [&before.base, &checked].contains(&&base);
+    let carried = rates.iter().find(|line| !is_checked && before.rates.contains(line));
     let problems = match setting(&base, &rates) {
+        Ok(_) if let Some(line) = carried => {
+            checked = base.clone();
+            vec![carried_over(line, &before.base, &base)]
+        }
         Ok(_) if shown != stored(&settings) => {
             shown = stored(&settings);
-            stored_since = Some(set_rates(&settings));
+            stored_since = Some(before);
             vec![of_all(CHANGED.to_owned())]
         }
         Ok(currencies) => {
@@ -93,8 +101,16 @@ pub(super) async fn save(visit: Visit, mut request: RoutedRequest<'_>) -> Result
         Err(problems) => problems,
     };
     let licensed = known_currencies(&visit).await;
-    let view = RatesView { base, rates, stored_since, shown, licensed, problems };
+    let view = RatesView { base, rates, stored_since, shown, checked, licensed, problems };
     Ok(rejected(rates_page(&visit.shell, &view)))
+}
+
+/// Problem of a rate that stays though the base currency changes.
+fn carried_over(RateLine { currency, rate, .. }: &RateLine, before: &str, base: &str) -> Problem {
+    let message = format!(
+        "The rate of {currency}, {rate}, was in {before}: with {base} as base currency, it must be what 1 {currency} is worth in {base}. Check all rates, and save again."
+    );
+    Problem { field: "base".to_owned(), message }
 }
 
 /// A problem of no single field.

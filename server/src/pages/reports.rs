@@ -135,13 +135,14 @@ pub(super) fn picture_of_company(visit: &Visit, id: &str) -> String {
 /// What the figures of a report leave out, as the API returns it; that of usage leaves out nothing.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct LeftOut {
+pub(super) struct LeftOut {
     missing_rates: Vec<CurrencyName>,
     excluded: Vec<ExcludedLicenses>,
 }
 
 impl LeftOut {
-    fn shown(self, visit: &Visit) -> FiguresLeftOut {
+    /// What is left out, in words.
+    pub(super) fn shown(self, visit: &Visit) -> FiguresLeftOut {
         FiguresLeftOut {
             currencies: self.missing_rates.into_iter().map(|it| it.missing(visit)).collect(),
             may_set_rates: visit.api.may("admin"),

@@ -9,6 +9,7 @@ use super::{
     format::{cents, day, label_of, money},
     page,
     parts::{ColumnHead, Problem, empty, problems, table},
+    report::{FiguresLeftOut, left_out},
     shell::{Shell, csrf, layout, title_bar},
 };
 use crate::page::Page;
@@ -70,6 +71,19 @@ pub struct ClosingLine {
     pub lines: Vec<MonthFigures>,
     /// The figures of now less these; none where they are computed with other options.
     pub differences: Option<Differences>,
+}
+
+impl ClosingLine {
+    /// Whether the month was reopened, and has no figures.
+    fn is_open(&self) -> bool {
+        self.closed_at.is_none() && !self.reopened.is_empty()
+    }
+
+    /// Whether the month was closed with amounts that could not be added up.
+    fn has_no_total(&self) -> bool {
+        let is_converted = self.lines.iter().any(|line| line.is_converted);
+        self.closed_at.is_some() && !self.lines.is_empty() && !is_converted
+    }
 }
 
 /// How current figures differ from those of a closed month, and why.
@@ -146,17 +160,23 @@ impl Differences {
     }
 }
 
+/// A month that can be closed, with its figures of now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NextMonth {
+    /// The month, with the figures that closing it stores.
+    pub figures: ClosingLine,
+    /// Whether it has ended.
+    pub has_ended: bool,
+    pub left_out: FiguresLeftOut,
+}
+
 /// The page of closed months.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClosingsView {
     /// Closed months, the last one first.
     pub lines: Vec<ClosingLine>,
-    /// Month to close next; none where any can be the first.
-    pub next: Option<String>,
-    /// Whether the month has ended.
-    pub has_ended: bool,
-    /// Current month: those before it can be closed.
-    pub before: String,
+    /// Month to close next; none where any can be the first, and none is chosen.
+    pub next: Option<NextMonth>,
     pub may_close: bool,
     pub problems: Vec<Problem>,
 }
@@ -192,27 +212,41 @@ fn last_closed(view: &ClosingsView) -> Option<&ClosingLine> {
     view.lines.iter().find(|line| line.closed_at.is_some())
 }
 
+/// Choice of the first month, and the month to close.
 fn next<'v>(shell: &'v Shell, view: &'v ClosingsView) -> impl Renderable + 'v {
     maud! {
-        form.choices method="post" action="/app/closings" {
-            (csrf(shell))
-            @match &view.next {
-                Some(next) => {
-                    input type="hidden" name="month" value=(next);
-                    @if view.has_ended {
-                        button.main type="submit" { "Close " (next) }
-                    } @else {
-                        p.muted { (next) " can be closed after it has ended." }
-                    }
+        @if last_closed(view).is_none() {
+            form.choices method="get" action="/app/closings" {
+                div {
+                    label for="f-month" { "First month, such as 2026-01" }
+                    input #f-month type="month" name="month" required pattern="[0-9]{4}-[0-9]{2}" placeholder="2026-01"
+                        value=[view.next.as_ref().map(|next| &next.figures.month)];
                 }
-                None => {
-                    div {
-                        label for="f-month" { "First month, such as 2026-01" }
-                        input #f-month type="month" name="month" required pattern="[0-9]{4}-[0-9]{2}" placeholder="2026-01";
-                    }
-                    button.main type="submit" { "Close this month" }
-                }
+                button type="submit" { "Show figures" }
             }
+        }
+        @match &view.next {
+            Some(next) if next.has_ended => { (closable(shell, next)) }
+            Some(next) => { p.muted { (next.figures.month) " can be closed after it has ended." } }
+            None => {}
+        }
+    }
+}
+
+/// The figures that closing a month stores, and the form that closes it.
+fn closable<'v>(shell: &'v Shell, next: &'v NextMonth) -> impl Renderable + 'v {
+    let month = &next.figures.month;
+    let heading = format!("{month} now");
+    let rows = maud! { tbody.stacked.paired { (figures(&next.figures)) } };
+    maud! {
+        h2 { (heading) }
+        p.muted { "Closing " (month) " stores these figures." }
+        (left_out(shell, &next.left_out))
+        (figure_table(&heading, rows))
+        form.actions method="post" action="/app/closings" {
+            (csrf(shell))
+            input type="hidden" name="month" value=(month);
+            button.main type="submit" { "Close " (month) }
         }
     }
 }
@@ -234,8 +268,16 @@ fn last_one<'v>(shell: &'v Shell, last: &'v ClosingLine) -> impl Renderable + 'v
 
 fn months<'c>(shell: &'c Shell, closings: &'c [ClosingLine]) -> impl Renderable + 'c {
     let rows = maud! { @for closing in closings { (month(shell, closing)) } };
+    maud! {
+        h2 { "Closed" }
+        (figure_table("Closed months", &rows))
+    }
+}
+
+/// A table of months and their figures.
+fn figure_table<'c>(title: &'c str, rows: impl Renderable + 'c) -> impl Renderable + 'c {
     table(
-        "Closed months",
+        title,
         [
             ColumnHead::Text("Month"),
             ColumnHead::Text("Closed"),
@@ -257,6 +299,9 @@ fn month<'c>(shell: &'c Shell, closing: &'c ClosingLine) -> impl Renderable + 'c
     maud! {
         tbody.stacked.paired {
             (figures(closing))
+            @if closing.has_no_total() {
+                (note(&closing.month, "No total: not all currencies could be converted."))
+            }
             @match &closing.differences {
                 Some(differences) => { (changes(shell, &closing.month, differences)) }
                 None if closing.closed_at.is_some() => {
@@ -299,7 +344,7 @@ fn figures(closing: &ClosingLine) -> impl Renderable {
             tr {
                 th.nowrap scope="row" { (closing.month) }
                 td { (closed_at) }
-                td.num colspan="8" { @if closed_at.is_some() { "No MRR" } @else { "Open" } }
+                td.num colspan="8" { @if closing.is_open() { "Open" } @else { "No MRR" } }
             }
         }
     }

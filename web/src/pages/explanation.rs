@@ -122,6 +122,8 @@ pub struct LicenseShare {
     pub currency: String,
     pub from: Option<String>,
     pub end: Option<String>,
+    /// Last day of notice, of a license that renews automatically.
+    pub notice: Option<String>,
     #[serde(alias = "monthly")]
     pub mrr: f64,
     pub at_start: Option<bool>,
@@ -309,6 +311,7 @@ fn rows<'v>(
 fn licenses<'v>(shell: &'v Shell, licenses: &'v [LicenseShare]) -> impl Renderable + 'v {
     let dash = "–";
     let has_begin = licenses.iter().any(|license| license.from.is_some());
+    let has_notice = licenses.iter().any(|license| license.notice.is_some());
     let decimals = decimals_of(licenses.iter().map(|license| license.mrr));
     maud! {
         table.inner {
@@ -319,6 +322,7 @@ fn licenses<'v>(shell: &'v Shell, licenses: &'v [LicenseShare]) -> impl Renderab
                     th.num scope="col" { "MRR" }
                     @if has_begin { th.num scope="col" { "From" } }
                     th.num scope="col" { "End" }
+                    @if has_notice { th.num scope="col" { "Notice" } }
                     th scope="col" { "How it counts" }
                 }
             }
@@ -334,6 +338,9 @@ fn licenses<'v>(shell: &'v Shell, licenses: &'v [LicenseShare]) -> impl Renderab
                             td.num data-label="From" { (license.from.as_deref().unwrap_or(dash)) }
                         }
                         td.num data-label="End" { (license.end.as_deref().unwrap_or(dash)) }
+                        @if has_notice {
+                            td.num data-label="Notice" { (license.notice.as_deref().unwrap_or(dash)) }
+                        }
                         td data-label="How it counts" {
                             @if license.outcome.is_some() { (badge(&license.how())) } @else { (license.how()) }
                         }

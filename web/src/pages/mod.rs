@@ -53,7 +53,7 @@ pub use self::{
     audit::{AuditLine, AuditView, RecordChange, audit_page},
     closings::{
         ClosingLine, ClosingsView, CompanyDifference, Differences, FigureChange, MonthFigures,
-        Reopening, closings_page,
+        NextMonth, Reopening, closings_page,
     },
     customers::{CustomerLine, CustomersView, UnrankedCustomers, customers_page},
     demo::{DemoState, DemoView, demo_page},

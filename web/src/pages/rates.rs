@@ -43,6 +43,8 @@ pub struct RatesView {
     pub licensed: Vec<String>,
     /// The setting that the form was filled from, as JSON.
     pub shown: String,
+    /// Base currency for which the user was told to check the rates; empty where there was no need.
+    pub checked: String,
     pub problems: Vec<Problem>,
 }
 
@@ -80,6 +82,7 @@ pub fn rates_page(shell: &Shell, view: &RatesView) -> Page {
         form.record method="post" action="/app/settings/rates" {
             (csrf(shell))
             (hidden("shown", &view.shown))
+            @if !view.checked.is_empty() { (hidden("checked", &view.checked)) }
             div.field {
                 label for="f-base" { "Base currency" }
                 input #f-base name="base" value=(view.base) aria-describedby=(described) autocomplete="off" list="licensed"
