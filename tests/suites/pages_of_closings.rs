@@ -87,7 +87,8 @@ async fn a_month_shows_its_figures_before_it_is_closed() {
     assert!(first.contains("Show figures") && !first.contains("Close 20"), "{first}");
     let html = page(&reader, &format!("{PATH}?month=2025-11")).await;
     assert_eq!(attribute(&html, "name=\"month\" value").next(), Some("2025-11"), "{html}");
-    let shown = &html[html.find("2025-11 now").unwrap()..html.find("No month is closed").unwrap()];
+    let shown =
+        &html[html.find("Next: 2025-11").unwrap()..html.find("No month is closed").unwrap()];
     for text in
         ["stores these figures", "EUR", "USD", "150", "rates of 2025-11-30", "Close 2025-11"]
     {
@@ -104,11 +105,11 @@ async fn a_month_shows_its_figures_before_it_is_closed() {
     // The next month has no choice, and what is stored is what was shown.
     assert_eq!(reader.submit(PATH, &[("month", "2025-11")]).await.status, StatusCode::SEE_OTHER);
     let html = page(&reader, PATH).await;
-    assert!(html.contains("2025-12 now") && !html.contains("Show figures"), "{html}");
+    assert!(html.contains("Next: 2025-12") && !html.contains("Show figures"), "{html}");
     let (before, closed) = html.split_once("<h2>Closed</h2>").unwrap();
     assert!(closed.contains("rates of 2025-11-30") && closed.contains("150"), "{closed}");
     assert!(before.contains("rates of 2025-12-31") && !before.contains("No total"), "{before}");
-    // A total that cannot be given is said to be missing, before and after.
+    // A total that cannot be given is named as missing, before and after.
     change(&server, "/settings", json!({"currencies": {"base": "EUR", "rates": {}}})).await;
     let html = page(&reader, PATH).await;
     let (before, closed) = html.split_once("<h2>Closed</h2>").unwrap();

@@ -169,7 +169,7 @@ async fn a_rate_that_stays_with_another_base_currency_is_asked_about() {
     let question = "The rate of GBP, 1.17, was in EUR: with USD as base currency, it must be what 1 GBP is worth in USD.";
     assert!(html.contains(question), "{html}");
     assert_eq!(stored(&server).await, before);
-    // The answer is for that base currency alone.
+    // Who checked the rates did so for that base currency alone.
     let answered = values(&html, "checked").concat();
     assert_eq!(answered, "USD");
     let shown = values(&html, "shown").concat().replace("&quot;", "\"");

@@ -1,5 +1,5 @@
-//! Activities of the users: events of the last weeks one by one, and earlier ones as a number by week, in the order
-//! of time.
+//! Activities of the users: events of the last weeks one by one, and earlier ones as a number by user and day, in the
+//! order of time.
 
 use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, Utc};
 use serde::Serialize;
@@ -13,8 +13,7 @@ use super::{
 };
 
 /// Days whose events are sent one by one.
-const RECENT_DAYS: i64 = 112;
-const WEEK: i64 = 7;
+const RECENT_DAYS: i64 = 56;
 /// Days before a loss in which a customer uses the product less and less.
 const DECLINE_DAYS: f64 = 75.0;
 /// Days of falling or growing usage of the customers that show it.
@@ -121,7 +120,7 @@ pub(super) fn active<'d>(
     })
 }
 
-/// Factor for a week of the year. The last weeks have none: else each company would seem to decline in August.
+/// Factor for a time of the year. The last weeks have none: else each company would seem to decline in August.
 fn season(day: NaiveDate) -> f64 {
     match (day.month(), day.day()) {
         (12, 21..) | (1, ..4) => 0.35,
@@ -130,7 +129,7 @@ fn season(day: NaiveDate) -> f64 {
     }
 }
 
-/// Events in the order of time, a week or a day at a time.
+/// Events in the order of time, a day at a time.
 pub(super) struct Events<'d> {
     dice: RandomStream,
     market: &'d [Company],
@@ -143,7 +142,6 @@ impl<'d> Events<'d> {
     pub(super) fn new(market: &'d [Company], people: &'d [Person], now: DateTime<Utc>) -> Self {
         let back = Days::new(u64::from(MONTHS) * 365 / 12);
         let today = day_at(now);
-        // A whole number of weeks before the recent days.
         let day = today.checked_sub_days(back).unwrap_or(today);
         Self { dice: RandomStream::seeded("usage"), market, people, day, now }
     }
@@ -152,42 +150,20 @@ impl<'d> Events<'d> {
         day_at(self.now)
     }
 
-    /// Days of the next step: a week, or one day near the end.
-    fn step(&self) -> i64 {
-        let left = (self.today() - self.day).num_days();
-        if left < RECENT_DAYS { 1 } else { WEEK }
-    }
-
-    /// Of each user the number of a week.
-    fn week(&mut self) -> Vec<Event> {
+    /// Events of the next day. Those of a user are added up, unless the day is recent.
+    fn of_day(&mut self) -> Vec<Event> {
         let (day, today) = (self.day, self.today());
-        let mut events = Vec::new();
-        for (person, company, per_week) in active(self.market, self.people, day, today) {
-            let count = self.dice.poisson(per_week * season(day)).min(MOST);
-            if count > 0 {
-                let mut event = self.event(person, company, self.dice_day(day));
-                event.count = Some(count);
-                events.push(event);
-            }
-        }
-        events
-    }
-
-    /// A day of the week that begins on a day: later days are as likely as they are busy.
-    fn dice_day(&self, day: NaiveDate) -> NaiveDate {
-        let weekday = u64::from(day.weekday().num_days_from_monday());
-        // By Wednesday, half of the work of a week is done.
-        day.checked_add_days(Days::new((9 - weekday) % 7)).unwrap_or(day)
-    }
-
-    fn one_day(&mut self) -> Vec<Event> {
-        let (day, today) = (self.day, self.today());
+        let is_recent = (today - day).num_days() < RECENT_DAYS;
         let of_day = BY_DAY.get(day.weekday().num_days_from_monday() as usize);
         let of_day = of_day.copied().unwrap_or_default();
+        let part = if is_recent { of_day } else { of_day * season(day) };
         let mut events = Vec::new();
         for (person, company, per_week) in active(self.market, self.people, day, today) {
-            for _ in 0..self.dice.poisson(per_week * of_day) {
-                events.push(self.event(person, company, day));
+            let count = self.dice.poisson(per_week * part).min(MOST);
+            if is_recent {
+                events.extend((0..count).map(|_| self.event(person, company, day)));
+            } else if count > 0 {
+                events.push(Event { count: Some(count), ..self.event(person, company, day) });
             }
         }
         events
@@ -227,9 +203,8 @@ impl Iterator for Events<'_> {
         if self.day > self.today() {
             return None;
         }
-        let step = self.step();
-        let mut events = if step == WEEK { self.week() } else { self.one_day() };
-        self.day = self.day.checked_add_days(Days::new(step.unsigned_abs()))?;
+        let mut events = self.of_day();
+        self.day = self.day.checked_add_days(Days::new(1))?;
         let now = self.now.timestamp_millis();
         events.retain(|event| event.at_ms <= now);
         events.sort_by_key(|event| event.at_ms);

@@ -4,7 +4,7 @@ use futures_util::try_join;
 use poem::Response;
 use serde::Deserialize;
 use serde_json::Value;
-use svctrack_core::{access::OPERATOR, revenue::UsageLine};
+use svctrack_core::{access::OPERATOR, resources::company::COMPANY, revenue::UsageLine};
 use svctrack_store::StoreError;
 use svctrack_web::pages::{
     Figure, FiguresLeftOut, HomeView, RenewalsAhead, SetupStep, address, grouped, home_page, money,
@@ -263,9 +263,19 @@ async fn usage(visit: &Visit) -> Result<Vec<Figure>, Error> {
     let today = visit.day(0);
     let explained = [("explain", UsageLine::Weekly.name()), ("period", &today)];
     let users = explanation::path(USAGE, &[&query[..], &explained].concat());
-    let companies = address("/app/reports/{}", &[USAGE], &query);
+    let companies = active_companies(visit, &query);
     Ok(vec![
         figure("Active companies", &now.companies, &before.companies, companies),
         figure("Active users", &now.users, &before.users, users),
     ])
+}
+
+/// Address of the companies that were active in the last days; of their report, for users who may not read companies.
+fn active_companies(visit: &Visit, query: &[(&str, &str)]) -> String {
+    if !visit.api.may("companies:read") {
+        return address("/app/reports/{}", &[USAGE], query);
+    }
+    let since = visit.day(1 - ACTIVE_DAYS);
+    let filter = [("lastActive[gte]", since.as_str()), ("sort", "-lastActive")];
+    address("/app/records/{}", &[COMPANY.path], &filter)
 }

@@ -236,14 +236,14 @@ fn next<'v>(shell: &'v Shell, view: &'v ClosingsView) -> impl Renderable + 'v {
 /// The figures that closing a month stores, and the form that closes it.
 fn closable<'v>(shell: &'v Shell, next: &'v NextMonth) -> impl Renderable + 'v {
     let month = &next.figures.month;
-    let heading = format!("{month} now");
+    let heading = format!("Next: {month}");
     let rows = maud! { tbody.stacked.paired { (figures(&next.figures)) } };
     maud! {
         h2 { (heading) }
-        p.muted { "Closing " (month) " stores these figures." }
+        p.muted { "Closing the month stores these figures." }
         (left_out(shell, &next.left_out))
         (figure_table(&heading, rows))
-        form.actions method="post" action="/app/closings" {
+        form.choices method="post" action="/app/closings" {
             (csrf(shell))
             input type="hidden" name="month" value=(month);
             button.main type="submit" { "Close " (month) }
