@@ -422,6 +422,21 @@ async fn amounts_are_in_the_chosen_currency_or_the_page_names_the_missing_rates(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_period_without_activities_has_no_table_of_zeros() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let path = "/app/reports/usage?from=2026-01-01&to=2026-03-01&interval=month";
+    let html = page(&reader, path).await;
+    assert!(html.contains("Choose another period, or send events."), "{html}");
+    assert!(!html.contains("<table") && !html.contains("class=\"chart\""), "{html}");
+    let rows = json!([{"euExtId": "ada", "cId": "acme", "action": "Logged in", "date": "2026-01-05T10:00:00Z"}]);
+    let bulk = format!("/analytics/bulk/{}", svctrack_tests::TENANT);
+    let sent = server.client.post(&bulk, &rows).await;
+    assert_eq!(sent.status, StatusCode::OK);
+    assert!(page(&reader, path).await.contains("<table"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_figure_of_renewals_by_notice_has_the_day_of_each() {
     let server = server().await;
     let license = json!({

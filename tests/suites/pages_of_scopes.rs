@@ -75,3 +75,30 @@ async fn the_audit_log_links_no_token_of_an_operator() {
     assert!(log.contains("Tenant created") && log.contains(&tenant), "{log}");
     assert!(walk(&reader).await.contains_key("/app/audit"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_token_names_its_user_and_the_tokens_before_and_after_it() {
+    let server = InProcess::start().await;
+    let user = json!({"name": "Ada <Lovelace>", "externalId": "ada"});
+    assert_eq!(server.client.post("/users", &user).await.status, 200);
+    let own = server.client.get("/tokens").await.json()[0]["label"].as_str().unwrap().to_owned();
+    let asked = json!({"label": "sync", "scopes": ["companies:read"], "userId": "extid-ada"});
+    let issued = server.client.post("/tokens", &asked).await.json();
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let path = format!("/app/tokens/{}", issued["_id"].as_str().unwrap());
+    let html = page(&reader, &path).await;
+    for text in [">Ada &lt;Lovelace&gt;</a>", &format!(">{own}</a>")] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    assert!(!html.contains("Replaced by"), "{html}");
+    reader.submit(&format!("{path}/rotate"), &[]).await;
+    let html = page(&reader, &path).await;
+    assert!(html.contains("Replaced by</dt><dd><a href=\"/app/tokens/"), "{html}");
+    // A token that may not read users shows the id of the user.
+    let admin = token_of(&server.client, &["admin"]).await;
+    let html = page(&sign_in(&server.anonymous, &admin).await, &path).await;
+    assert!(
+        html.contains(&format!("Acts as</dt><dd>{}", issued["userId"].as_str().unwrap())),
+        "{html}"
+    );
+}

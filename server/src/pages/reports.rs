@@ -37,6 +37,8 @@ const REPORTS: &[(&str, &str)] = &[
 const NOTE: &str = "note";
 /// Columns that name a row: the first ones of a table.
 const NAMES: &[&str] = &["segment", "cohort", "period", "over"];
+/// Option of a report of cohorts.
+const COHORTS: (&str, &str) = ("part", "cohorts");
 /// Columns that readers look for: they follow the names.
 const FIRST: &[&str] = &["nrrPercent", "grrPercent", "end"];
 /// Columns that most tenants never need: they are left out where they have only zeros.
@@ -62,26 +64,17 @@ pub(super) async fn report(visit: Visit, request: RoutedRequest<'_>) -> Result<R
         let query: Vec<_> = query.iter().copied().chain([("form", form)]).collect();
         address(&format!("/app/files{path}"), &[], &query)
     };
-    let is_cohorts = query.contains(&("part", "cohorts"));
-    let about = match name {
-        _ if !is_cohorts => about,
-        USAGE => "Percent of the users of each first week who are active again, by weeks since.",
-        _ => {
-            "MRR of the companies that first paid in a period, in percent of that at the end of its first period in the report."
-        }
-    };
-    let about = match query.contains(&("by", "notice")) {
-        true => {
-            "Licenses that renew automatically, by their last day of notice; others have no notice, and are not here."
-        }
-        false => about,
-    };
+    let is_cohorts = query.contains(&COHORTS);
     let mut view = ReportView {
         // Another page lists the renewals themselves.
         title: if name == "renewals" { "Renewal rates".to_owned() } else { label_of(name) },
-        about: about.to_owned(),
+        about: description(name, about, &query).to_owned(),
         picture: with("svg"),
         csv: with("csv"),
+        if_empty: match name {
+            USAGE => "Choose another period, or send events.",
+            _ => "Choose another period, or add licenses.",
+        },
         ..ReportView::default()
     };
     let asked = visit.api.ask(&address(&path, &[], &query), "text/csv").await;
@@ -90,6 +83,9 @@ pub(super) async fn report(visit: Visit, request: RoutedRequest<'_>) -> Result<R
         Ok(response) => {
             let text = text_of(response).await?;
             view.tables = tables(&text, name, &query)?;
+            if name == USAGE && !is_cohorts && has_zeros_alone(&view.tables) {
+                view.tables.clear();
+            }
             if has_note(&text) {
                 let asked = address(&path, &[], &query);
                 let left_out: LeftOut = visit.api.get(&asked).await?;
@@ -149,6 +145,26 @@ impl LeftOut {
             licenses: excluded(&self.excluded),
         }
     }
+}
+
+/// What a report has, with its options.
+fn description(report: &str, about: &'static str, query: &[(&str, &str)]) -> &'static str {
+    match report {
+        _ if query.contains(&("by", "notice")) => {
+            "Licenses that renew automatically, by their last day of notice; others have no notice, and are not here."
+        }
+        _ if !query.contains(&COHORTS) => about,
+        USAGE => "Percent of the users of each first week who are active again, by weeks since.",
+        _ => {
+            "MRR of the companies that first paid in a period, in percent of that at the end of its first period in the report."
+        }
+    }
+}
+
+/// Whether no figure of the tables leads to what it counts, since each is zero.
+fn has_zeros_alone(tables: &[ReportTable]) -> bool {
+    let mut cells = tables.iter().flat_map(|table| &table.rows).flatten();
+    cells.all(|cell| cell.path.is_none())
 }
 
 /// Whether a table in CSV notes that its figures leave something out: its last column has that in every row.

@@ -3,13 +3,14 @@
 use poem::{Response, http::Method};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use svctrack_core::access::every_scope;
+use svctrack_core::{access::every_scope, resources::user::USER};
 use svctrack_web::pages::{
-    CreatedToken, NewTokenView, Problem, TokenLine, TokenView, TokensView, address,
-    created_token_page, new_token_page, token_page, tokens_page,
+    CreatedToken, NewTokenView, Problem, TokenLine, TokenNames, TokenView, TokensView, address,
+    created_token_page, new_token_page, title_of, token_page, tokens_page,
 };
 
 use super::{
+    by_ids::{TITLES, by_ids},
     respond::{html, rejected, see},
     submitted_form::{new_key, notice_of, problems_of, sent},
     visit::Visit,
@@ -44,15 +45,23 @@ async fn lines(visit: &Visit) -> Result<Vec<TokenLine>, Error> {
 }
 
 /// The token in the path of a page.
-async fn found(visit: &Visit, request: &RoutedRequest<'_>) -> Result<TokenLine, Error> {
+async fn found(visit: &Visit, request: &RoutedRequest<'_>) -> Result<TokenView, Error> {
     let id = path_part(request, "id").unwrap_or_default();
-    let found = lines(visit).await?.into_iter().find(|line| line.id == id);
-    found.ok_or(Error::Store(svctrack_store::StoreError::NotFound))
-}
-
-fn view_of(visit: &Visit, line: TokenLine) -> TokenView {
+    let lines = lines(visit).await?;
+    let line = lines.iter().find(|line| line.id == id).cloned();
+    let line = line.ok_or(Error::Store(svctrack_store::StoreError::NotFound))?;
+    let users = by_ids(visit, USER.path, line.user_id.as_deref().into_iter(), TITLES).await?;
+    let label = |id: &Option<String>| {
+        let token = lines.iter().find(|line| id.as_ref() == Some(&line.id))?;
+        Some(token.label.clone())
+    };
+    let names = TokenNames {
+        user: users.values().next().map(|user| title_of(&USER, user)),
+        issuer: label(&line.created_by),
+        successor: label(&line.replaced_by),
+    };
     let is_own = visit.session.caller.token() == Some(&line.id);
-    TokenView { line, is_own, problems: Vec::new() }
+    Ok(TokenView { line, names, is_own, problems: Vec::new() })
 }
 
 /// `GET /app/tokens`
@@ -70,7 +79,7 @@ pub(super) async fn tokens(visit: Visit, request: RoutedRequest<'_>) -> Result<R
 
 /// `GET /app/tokens/:id`
 pub(super) async fn token(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
-    let view = view_of(&visit, found(&visit, &request).await?);
+    let view = found(&visit, &request).await?;
     Ok(html(token_page(&visit.shell, &view)))
 }
 
@@ -171,16 +180,16 @@ pub(super) async fn rotate(
     visit: Visit,
     mut request: RoutedRequest<'_>,
 ) -> Result<Response, Error> {
-    let line = found(&visit, &request).await?;
+    let view = found(&visit, &request).await?;
     let (pairs, _room) = visit.form(&mut request).await?;
     let kept: Option<i64> = sent(&pairs, "keepOldForSeconds").parse().ok();
     let mut body = Map::new();
     body.extend(kept.map(|seconds| ("keepOldForSeconds".to_owned(), seconds.into())));
-    let path = address("/tokens/{}/rotate", &[&line.id], &[]);
+    let path = address("/tokens/{}/rotate", &[&view.line.id], &[]);
     match shown_once(&visit, &path, &Value::Object(body), "rotated").await? {
         Ok(response) => Ok(response),
         Err(problems) => {
-            let view = TokenView { problems, ..view_of(&visit, line) };
+            let view = TokenView { problems, ..view };
             Ok(rejected(token_page(&visit.shell, &view)))
         }
     }
@@ -191,7 +200,7 @@ pub(super) async fn revoke(
     visit: Visit,
     mut request: RoutedRequest<'_>,
 ) -> Result<Response, Error> {
-    let line = found(&visit, &request).await?;
+    let TokenView { line, .. } = found(&visit, &request).await?;
     let (pairs, _room) = visit.form(&mut request).await?;
     let cascade = pairs.iter().any(|(name, _)| name == "cascade");
     let query: &[(&str, &str)] = if cascade { &[("cascade", "true")] } else { &[] };

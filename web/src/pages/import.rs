@@ -11,7 +11,7 @@ use svctrack_core::{
 
 use super::{
     address::address,
-    format::{grouped, label_of},
+    format::{grouped, label_of, property_label},
     page,
     parts::{ColumnHead, Problem, table},
     shell::{Shell, csrf, hidden, layout, title_bar},
@@ -286,11 +286,16 @@ fn choice<'v>(view: &'v ImportView, at: usize, column: &'v ImportColumn) -> impl
             select id={ "m-" (at) } name="map" {
                 option value={ (column.head) "=" } { "(skip)" }
                 @for name in &names {
-                    option value={ (column.head) "=" (name) } selected=[(name == property).then_some("")] { (name) }
+                    option value={ (column.head) "=" (name) } selected=[(name == property).then_some("")] { (shown_name(name)) }
                 }
             }
         }
     }
+}
+
+/// Label of a property; a key of custom data as it is, which may be like a property.
+fn shown_name(name: &str) -> String {
+    if name.starts_with("custom.") { name.to_owned() } else { property_label(name) }
 }
 
 /// The key of custom data that a column can be.

@@ -98,8 +98,8 @@ pub use self::{
     timeline::{LicenseLine, Timeline},
     timesheets::{TimeEntryLine, TimesheetLine, TimesheetsView, UserLink, timesheets_page},
     tokens::{
-        CreatedToken, NewTokenView, TokenLine, TokenView, TokensView, created_token_page,
-        new_token_page, token_page, tokens_page,
+        CreatedToken, NewTokenView, TokenLine, TokenNames, TokenView, TokensView,
+        created_token_page, new_token_page, token_page, tokens_page,
     },
 };
 use crate::{

@@ -29,6 +29,8 @@ pub struct ReportView {
     /// Parameters that can be chosen: name, chosen value, and the values where there are few.
     pub choices: Vec<Choice>,
     pub tables: Vec<ReportTable>,
+    /// What to do where there are no figures.
+    pub if_empty: &'static str,
     pub left_out: FiguresLeftOut,
     /// Why there are no amounts in the chosen currency.
     pub missing_rates: Option<MissingRates>,
@@ -105,7 +107,7 @@ pub fn report_page(shell: &Shell, view: &ReportView) -> Page {
             (no_rates(missing))
         } @else if view.tables.is_empty() {
             @if view.problems.is_empty() {
-                (empty("No data in this period.", "Choose another period, or add licenses."))
+                (empty("No data in this period.", view.if_empty))
                 (left_out(shell, &view.left_out))
             }
         } @else {

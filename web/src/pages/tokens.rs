@@ -65,10 +65,20 @@ pub struct TokensView {
     pub problems: Vec<Problem>,
 }
 
+/// Names of what a token refers to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TokenNames {
+    pub user: Option<String>,
+    pub issuer: Option<String>,
+    pub successor: Option<String>,
+}
+
 /// The page of a token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenView {
     pub line: TokenLine,
+    /// Names of the user that it acts as, and of the tokens before and after it, where they are known.
+    pub names: TokenNames,
     /// Whether this session was opened with the token.
     pub is_own: bool,
     pub problems: Vec<Problem>,
@@ -229,7 +239,7 @@ pub fn token_page(shell: &Shell, view: &TokenView) -> Page {
         p.crumbs { a href="/app/tokens" { "Tokens" } }
         h1 { (title) " " (state(line)) }
         (problems(&view.problems))
-        (properties(line))
+        (properties(shell, line, &view.names))
         @if can_rotate {
             section aria-labelledby="h-rotate" {
                 h2 #h-rotate { "Rotate" }
@@ -264,9 +274,11 @@ pub fn token_page(shell: &Shell, view: &TokenView) -> Page {
     page(layout(shell, title, main))
 }
 
-fn properties(line: &TokenLine) -> impl Renderable {
-    let successor =
-        line.replaced_by.as_deref().map(|id| (id, address("/app/tokens/{}", &[id], &[])));
+fn properties<'v>(
+    shell: &'v Shell,
+    line: &'v TokenLine,
+    names: &'v TokenNames,
+) -> impl Renderable + 'v {
     maud! {
         dl.properties {
             dt { "Id" }
@@ -275,21 +287,32 @@ fn properties(line: &TokenLine) -> impl Renderable {
             dd { (line.scopes.join(", ")) }
             @if let Some(user) = &line.user_id {
                 dt { "Acts as" }
-                dd { code { (user) } }
+                dd { (shell.record_link("users", user, names.user.as_deref().unwrap_or(user))) }
             }
             dt { "Issued" }
             dd {
                 (day_and_time(Some(&line.created_at)))
-                @if let Some(issuer) = &line.created_by { " by " code { (issuer) } }
+                @if let Some(issuer) = &line.created_by { " by " (token_link(issuer, names.issuer.as_deref())) }
             }
             dt { "Last used" }
             dd { (day_and_time(line.last_used_at.as_ref())) }
             dt { "Expires" }
             dd { (day_and_time(line.expires_at.as_ref())) }
-            @if let Some((id, path)) = &successor {
+            @if let Some(successor) = &line.replaced_by {
                 dt { "Replaced by" }
-                dd { a href=(path) { (*id) } }
+                dd { (token_link(successor, names.successor.as_deref())) }
             }
+        }
+    }
+}
+
+/// Label of a token, which leads to it; its id where the tenant does not have it any more.
+fn token_link<'v>(id: &'v str, label: Option<&'v str>) -> impl Renderable + 'v {
+    let path = address("/app/tokens/{}", &[id], &[]);
+    maud! {
+        @match label {
+            Some(label) => { a href=(path) { (label) } " " code.muted { (id) } }
+            None => { code { (id) } }
         }
     }
 }
