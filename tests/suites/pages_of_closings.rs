@@ -79,48 +79,104 @@ async fn closed_months_show_why_they_differ_and_why_they_were_reopened() {
     assert_eq!(twice.matches(": late &lt;invoice").count(), 2, "{twice}");
 }
 
+/// Cells of the figures of a month in a part of the page, without those of its first two columns.
+fn amounts(html: &str) -> Vec<&str> {
+    let cells = html.split("<td class=\"num\"").skip(1);
+    cells.map(|cell| cell.split_once("</td>").unwrap().0).collect()
+}
+
+/// The part of the page before the list of closed months, and that list.
+fn parts(html: &str) -> (&str, &str) {
+    html.split_once("<h2>Closed and reopened</h2>").unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_month_shows_its_figures_before_it_is_closed() {
     let server = server().await;
     let reader = sign_in(&server.anonymous, &token(&server)).await;
     let first = page(&reader, PATH).await;
     assert!(first.contains("Show figures") && !first.contains("Close 20"), "{first}");
-    let html = page(&reader, &format!("{PATH}?month=2025-11")).await;
-    assert_eq!(attribute(&html, "name=\"month\" value").next(), Some("2025-11"), "{html}");
-    let shown =
-        &html[html.find("Next: 2025-11").unwrap()..html.find("No month is closed").unwrap()];
-    for text in
-        ["stores these figures", "EUR", "USD", "150", "rates of 2025-11-30", "Close 2025-11"]
-    {
-        assert!(shown.contains(text), "{text}: {shown}");
+    let preview = page(&reader, &format!("{PATH}?month=2025-11")).await;
+    for text in ["Next: 2025-11", "stores these figures", "rates of 2025-11-30", "Close 2025-11"] {
+        assert!(preview.contains(text), "{text}: {preview}");
     }
-    for (month, says) in [
+    for (month, expected) in [
         ("2099-01", "2099-01 can be closed after it has ended."),
-        ("2025", "Enter a year and a month, such as 2026-01."),
+        ("2025", "Month must be a month such as 2026-01; found 2025"),
+        ("0202-06", "Month must be a month such as 2026-01; found 0202-06"),
+        ("<b>", "found &lt;b&gt;"),
     ] {
-        let html = reader.get(&format!("{PATH}?month={month}")).await;
-        assert!(html.text().contains(says), "{says}: {}", html.text());
-        assert!(!html.text().contains("Close 2"), "{}", html.text());
+        for html in [
+            reader
+                .get(&format!("{PATH}?month={}", month.replace('<', "%3C").replace('>', "%3E")))
+                .await,
+            reader.submit(PATH, &[("month", month)]).await,
+        ] {
+            assert!(html.text().contains("Show figures"), "{month}: {}", html.text());
+            assert!(html.text().contains(expected), "{expected}: {}", html.text());
+            assert!(
+                html.status == StatusCode::UNPROCESSABLE_ENTITY || html.text().contains(expected)
+            );
+            assert!(!html.text().contains("Close 2"), "{}", html.text());
+        }
     }
-    // The next month has no choice, and what is stored is what was shown.
+    // What is stored is what was shown, and the next month needs no choice.
     assert_eq!(reader.submit(PATH, &[("month", "2025-11")]).await.status, StatusCode::SEE_OTHER);
     let html = page(&reader, PATH).await;
-    assert!(html.contains("Next: 2025-12") && !html.contains("Show figures"), "{html}");
-    let (before, closed) = html.split_once("<h2>Closed</h2>").unwrap();
-    assert!(closed.contains("rates of 2025-11-30") && closed.contains("150"), "{closed}");
-    assert!(before.contains("rates of 2025-12-31") && !before.contains("No total"), "{before}");
-    // A total that cannot be given is named as missing, before and after.
+    assert!(!html.contains("Show figures"), "{html}");
+    let (next, closed) = parts(&html);
+    assert!(next.contains("Next: 2025-12") && next.contains("rates of 2025-12-31"), "{next}");
+    let figures = amounts(&preview);
+    assert_eq!(figures.len(), 3 * 8, "EUR, USD and the total: {preview}");
+    assert!(figures[2 * 8 + 6].contains("150"), "{figures:?}");
+    assert_eq!(amounts(closed), figures);
+    // Without the scope to close months there is no preview.
+    let reports = json!({"label": "reader", "scopes": ["reports:read"]});
+    let reports = server.client.post("/tokens", &reports).await.json();
+    let reports = sign_in(&server.anonymous, reports["token"].as_str().unwrap()).await;
+    let html = page(&reports, PATH).await;
+    assert!(html.contains("2025-11") && !html.contains("Next:"), "{html}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_month_without_a_total_names_the_missing_rate_before_and_after_it_is_closed() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    reader.submit(PATH, &[("month", "2025-11")]).await;
     change(&server, "/settings", json!({"currencies": {"base": "EUR", "rates": {}}})).await;
     let html = page(&reader, PATH).await;
-    let (before, closed) = html.split_once("<h2>Closed</h2>").unwrap();
-    assert!(before.contains("No total: there is no exchange rate for USD."), "{before}");
+    let (next, closed) = parts(&html);
+    assert!(next.contains("No total: there is no exchange rate for USD."), "{next}");
     assert!(!closed.contains("No total"), "{closed}");
     assert_eq!(reader.submit(PATH, &[("month", "2025-12")]).await.status, StatusCode::SEE_OTHER);
     let html = page(&reader, PATH).await;
-    let (_, closed) = html.split_once("<h2>Closed</h2>").unwrap();
-    assert_eq!(
-        closed.matches("No total: not all currencies could be converted.").count(),
-        1,
-        "{closed}"
+    let no_total = "No total: not all currencies could be converted.";
+    assert_eq!(parts(&html).1.matches(no_total).count(), 1, "{html}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn figures_that_were_changed_since_they_were_shown_are_not_stored() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let html = page(&reader, &format!("{PATH}?month=2025-11")).await;
+    let shown = |html: &str| {
+        let (_, input) = html.split_once("name=\"shown\"").unwrap();
+        attribute(input, "value").next().unwrap().to_owned()
+    };
+    let seen = shown(&html);
+    let close =
+        async |seen: &str| reader.submit(PATH, &[("month", "2025-11"), ("shown", seen)]).await;
+    server.client.post("/companies", &json!({"name": "Beta", "externalId": "beta"})).await;
+    let license = json!({"companyId": "extid-beta", "_currency": "EUR", "product": "Suite", "mrr": 7, "fromDate": "2025-11-02"});
+    assert_eq!(server.client.post("/licenses", &license).await.status, StatusCode::OK);
+    let rejected = close(&seen).await;
+    assert_eq!(rejected.status, StatusCode::UNPROCESSABLE_ENTITY);
+    let html = rejected.text();
+    assert!(
+        html.contains("were changed since this page was opened") && html.contains(">157<"),
+        "{html}"
     );
+    assert!(html.contains("No month is closed."), "{html}");
+    assert_eq!(close(&shown(html)).await.status, StatusCode::SEE_OTHER);
+    assert!(parts(&page(&reader, PATH).await).1.contains(">157<"));
 }

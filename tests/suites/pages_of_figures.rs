@@ -419,6 +419,16 @@ async fn amounts_are_in_the_chosen_currency_or_the_page_names_the_missing_rates(
     for text in [">Acme</a>", ">Beta</a>", "SEK 900", "Customers who pay in SEK come last"] {
         assert!(html.contains(text), "{text}: {html}");
     }
+    for (query, expected) in [
+        ("sort=name", "Customers who pay in SEK: without an exchange rate"),
+        ("name=nobody", "No matching customers."),
+        ("status=lost", "No matching customers."),
+    ] {
+        let html = page(&reader, &format!("/app/customers?baseCurrency=USD&{query}")).await;
+        assert!(html.contains(expected), "{query}: {html}");
+    }
+    let html = page(&reader, "/app/customers?baseCurrency=GBP&offset=50").await;
+    assert!(html.contains("No amounts in GBP."), "{html}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -451,6 +451,13 @@ async fn activity_is_shown_up_to_today_where_it_is_another_day_than_in_utc() {
             let value = figure.split("<strong>").nth(1).unwrap();
             assert!(value.starts_with("1<"), "{zone}: {figure:.200}");
         }
+        let before = home.split("Active companies").next().unwrap();
+        let behind = attribute(before, "<a class=\"figure\" href").last().unwrap();
+        let list = page(&reader, &behind.replace("&amp;", "&")).await;
+        assert!(
+            list.contains(">Acme</a>") && list.contains("Last active is on or after"),
+            "{list}"
+        );
         for path in ["/app/records/companies/extid-acme", "/app/records/endusers/extid-ada"] {
             let html = page(&reader, path).await;
             let last = html.split("Last active").nth(1).unwrap();

@@ -165,6 +165,8 @@ async fn a_rate_that_stays_with_another_base_currency_is_asked_about() {
     let reader = sign_in(&server.anonymous, &token(&server)).await;
     send(&reader, "EUR", &[["GBP", "", "1.17"], ["USD", "", "0.92"]]).await.unwrap();
     let before = stored(&server).await;
+    let retyped = [["GBP", "2020-01-01", "1.170"]];
+    assert!(send(&reader, "USD", &retyped).await.unwrap_err().contains("was in EUR"));
     let html = send(&reader, "USD", &[["GBP", "", "1.17"]]).await.unwrap_err();
     let question = "The rate of GBP, 1.17, was in EUR: with USD as base currency, it must be what 1 GBP is worth in USD.";
     assert!(html.contains(question), "{html}");

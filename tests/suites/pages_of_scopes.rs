@@ -94,6 +94,11 @@ async fn the_page_of_a_token_names_its_user_and_the_tokens_before_and_after_it()
     reader.submit(&format!("{path}/rotate"), &[]).await;
     let html = page(&reader, &path).await;
     assert!(html.contains("Replaced by</dt><dd><a href=\"/app/tokens/"), "{html}");
+    let no_page = sign_in(&server.anonymous, issued["token"].as_str().unwrap()).await;
+    let rejected = no_page.get("/app/tokens").await;
+    let text = rejected.text();
+    assert_eq!(rejected.status, 403, "{text}");
+    assert!(text.contains("<p>The token") && !text.contains('`'), "{text}");
     // A token that may not read users shows the id of the user.
     let admin = token_of(&server.client, &["admin"]).await;
     let html = page(&sign_in(&server.anonymous, &admin).await, &path).await;

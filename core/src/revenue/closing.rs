@@ -19,7 +19,7 @@ use super::{
     rates::ExchangeRates,
     table::{TableRow, TextTable},
 };
-use crate::value::{Document, Number, ObjectId, Timestamp, ValidationError};
+use crate::value::{Document, Number, ObjectId, Timestamp, ValidationError, Zone};
 
 /// Characters of a month such as `2026-01`.
 const MONTH_CHARS: usize = 7;
@@ -373,9 +373,10 @@ impl ClosedMonth {
     }
 }
 
-/// The first day of a month such as `2026-01`, and the day after its last one.
+/// The first day of a month such as `2026-01`, and the day after its last one; none outside the years 1970 to 9999.
 pub fn days_of_month(month: &str) -> Option<(Day, Day)> {
     let first = Day::parse(&format!("{month}-01"))?;
+    first.begin(Zone::UTC)?;
     Some((first, first.first_of_month(1)))
 }
 

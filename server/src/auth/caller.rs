@@ -42,7 +42,7 @@ pub(crate) struct RequestSource {
 impl RequestSource {
     pub(crate) fn from_request(request: &Request) -> Self {
         let address = request.remote_addr().as_socket_addr().map(|peer| peer.ip().to_canonical());
-        Self { address, request_id: trace::current().request_id, session: None }
+        Self { address, request_id: trace::request_id(), session: None }
     }
 
     /// Counts a denial for whoever the caller is.
@@ -81,9 +81,9 @@ impl From<Caller> for Actor {
         let record = caller.token_record();
         let user = record.and_then(|record| record.user_id);
         let seen = &caller.seen;
-        // Events are not in the audit log.
-        let is_in_log = !matches!(caller.credential, Credential::Service(_) | Credential::Nothing);
-        let origin = is_in_log.then(|| {
+        // In the audit log, none stands for the service; events are not there.
+        let has_origin = !matches!(caller.credential, Credential::Service(_) | Credential::Nothing);
+        let origin = has_origin.then(|| {
             Arc::new(CommandOrigin {
                 token_name: record.map(|record| record.label.clone()).unwrap_or_default(),
                 session: seen.session.as_deref().map(str::to_owned),

@@ -61,6 +61,16 @@ async fn during_a_day_events_are_added_and_nothing_else_changes() {
 
     let dates: Vec<&str> = late.iter().map(|event| event["date"].as_str().unwrap()).collect();
     assert!(dates.is_sorted() && dates.last() <= Some(&"2026-11-24T20:00:00.000Z"));
+    // Earlier activities are added up, by day: each workday has some.
+    let events_of = |first: &str, next: &str| -> Vec<(&str, &Value)> {
+        let dated = dates.iter().copied().zip(&late);
+        dated.filter(|(date, _)| (first..next).contains(date)).collect()
+    };
+    assert!(events_of("2024", "2026-09-28").iter().all(|(_, event)| event["count"].is_u64()));
+    assert!(events_of("2026-10-02", "2027").iter().all(|(_, event)| event["count"].is_null()));
+    let week = events_of("2026-09-07", "2026-09-14");
+    let week = week.iter().map(|(date, _)| &date[..10]);
+    assert!(week.collect::<BTreeSet<_>>().len() >= 5);
 }
 
 #[tokio::test]

@@ -151,15 +151,15 @@ impl<'d> Events<'d> {
     }
 
     /// Events of the next day. Those of a user are added up, unless the day is recent.
-    fn of_day(&mut self) -> Vec<Event> {
+    fn events_of_day(&mut self) -> Vec<Event> {
         let (day, today) = (self.day, self.today());
         let is_recent = (today - day).num_days() < RECENT_DAYS;
-        let of_day = BY_DAY.get(day.weekday().num_days_from_monday() as usize);
-        let of_day = of_day.copied().unwrap_or_default();
-        let part = if is_recent { of_day } else { of_day * season(day) };
+        let share = BY_DAY.get(day.weekday().num_days_from_monday() as usize);
+        let share = share.copied().unwrap_or_default();
+        let share_of_week = if is_recent { share } else { share * season(day) };
         let mut events = Vec::new();
         for (person, company, per_week) in active(self.market, self.people, day, today) {
-            let count = self.dice.poisson(per_week * part).min(MOST);
+            let count = self.dice.poisson(per_week * share_of_week).min(MOST);
             if is_recent {
                 events.extend((0..count).map(|_| self.event(person, company, day)));
             } else if count > 0 {
@@ -174,9 +174,9 @@ impl<'d> Events<'d> {
         let hour = self.dice.weighted(BY_HOUR);
         let in_hour = self.dice.between(0, 3_599_999);
         // A day of the company's clock is moved to UTC, and stays a day before the next begins.
-        let of_day = ((hour - company.place.2).rem_euclid(24)) * 3_600_000 + in_hour;
+        let ms_of_day = ((hour - company.place.2).rem_euclid(24)) * 3_600_000 + in_hour;
         let begin = day.and_time(NaiveTime::MIN).and_utc().timestamp_millis();
-        let at_ms = begin + of_day;
+        let at_ms = begin + ms_of_day;
         let is_on_asset = company.size != Size::Small && self.dice.chance(0.15);
         Event {
             eu_ext_id: person.key.clone(),
@@ -203,7 +203,7 @@ impl Iterator for Events<'_> {
         if self.day > self.today() {
             return None;
         }
-        let mut events = self.of_day();
+        let mut events = self.events_of_day();
         self.day = self.day.checked_add_days(Days::new(1))?;
         let now = self.now.timestamp_millis();
         events.retain(|event| event.at_ms <= now);

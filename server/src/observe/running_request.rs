@@ -91,7 +91,6 @@ impl<'a> RunningRequest<'a> {
         }
         let ending = RequestEnd {
             observe: self.observe.clone(),
-            request_id: self.request_id.clone(),
             arrived: self.arrived,
             route: self.route.clone(),
             trace: trace::current(),
@@ -103,9 +102,8 @@ impl<'a> RunningRequest<'a> {
     }
 
     fn log(&self, status: u16, cause: Option<&str>, bytes_out: u64, took: Duration) {
-        let Self { request_id, arrived, .. } = self;
         let outcome = RequestOutcome { status, cause, bytes_out, took };
-        log(self.observe, request_id, arrived, self.route.template(), &trace::current(), &outcome);
+        log(self.observe, &self.arrived, self.route.template(), &trace::current(), &outcome);
     }
 }
 
@@ -127,7 +125,6 @@ struct WatchedResponse {
 /// Writes the line of a request when its response has been sent, or its client has disconnected.
 struct RequestEnd {
     observe: Arc<Observability>,
-    request_id: RequestId,
     arrived: RequestStart,
     route: Arc<RouteMetrics>,
     trace: RequestTrace,
@@ -138,12 +135,12 @@ struct RequestEnd {
 
 impl Drop for RequestEnd {
     fn drop(&mut self) {
-        let Self { observe, request_id, arrived, route, trace, .. } = self;
+        let Self { observe, arrived, route, trace, .. } = self;
         let cause = self.cause.as_ref().map(|ProblemCode(code)| &**code);
         let took = arrived.began.elapsed();
         let outcome =
             RequestOutcome { status: self.status, cause, bytes_out: self.bytes_out, took };
-        log(observe, request_id, arrived, route.template(), trace, &outcome);
+        log(observe, arrived, route.template(), trace, &outcome);
     }
 }
 
@@ -157,13 +154,13 @@ struct RequestOutcome<'a> {
 /// Writes the line of a request, if it is to be logged.
 fn log(
     observe: &Observability,
-    request_id: &str,
     arrived: &RequestStart,
     route: Option<&str>,
     trace: &RequestTrace,
     &RequestOutcome { status, cause, bytes_out, took }: &RequestOutcome<'_>,
 ) {
     let log = &observe.log;
+    let request_id = trace.request_id.as_deref().unwrap_or_default();
     let Some(sample_rate) = log.sample_rate(request_id, status, took) else { return };
     log.write(&RequestLine {
         request_id,

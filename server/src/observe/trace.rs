@@ -1,5 +1,5 @@
-//! Facts of a request that its log line has: its id, and what handlers learn: the tenant, the token, and the received bytes. They
-//! belong to the task that serves the request, so that they need not be passed on.
+//! Facts of a request that its log line has: its id, and what handlers learn: the tenant, the token, and the received
+//! bytes. They belong to the task that serves the request, so that they need not be passed on.
 
 use std::{cell::RefCell, sync::Arc};
 
@@ -39,6 +39,11 @@ pub(crate) fn current() -> RequestTrace {
     TRACE.try_with(|trace| trace.borrow().clone()).unwrap_or_default()
 }
 
+/// Id of the request of this task; none outside a request.
+pub(crate) fn request_id() -> Option<RequestId> {
+    TRACE.try_with(|trace| trace.borrow().request_id.clone()).ok().flatten()
+}
+
 /// Notes for which tenant the request is.
 pub(crate) fn note_tenant(tenant: TenantId) {
     note(|trace| trace.tenant = Some(tenant));
@@ -63,12 +68,13 @@ fn note(noted: impl FnOnce(&mut RequestTrace)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request_id::RequestIds;
 
     #[tokio::test]
     async fn what_is_noted_stays_with_its_request() {
         let (one, other) = (TenantId::from_bytes([1; 16]), TenantId::from_bytes([2; 16]));
         let request = |tenant, bytes| {
-            scope(RequestId::new("x"), async move {
+            scope(RequestIds::default().next(), async move {
                 note_tenant(tenant);
                 tokio::task::yield_now().await;
                 note_received(bytes);

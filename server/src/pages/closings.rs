@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use futures_util::try_join;
 use poem::{Response, http::Method};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use svctrack_core::{revenue::days_of_month, value::Day};
+use svctrack_core::{
+    revenue::{ReportError, days_of_month},
+    value::Day,
+};
 use svctrack_web::pages::{
     ClosingLine, ClosingsView, CompanyDifference, Differences, FigureChange, MonthFigures,
     NextMonth, Problem, Reopening, address, closings_page,
@@ -26,6 +30,8 @@ use crate::{
 
 /// Characters of a month such as `2026-01`.
 const MONTH_CHARS: usize = 7;
+/// Problem of a month whose figures are not those that the page showed.
+const CHANGED: &str = "The figures of the month were changed since this page was opened. The current ones are shown below; close the month again to store them.";
 
 /// A month that is closed, or was, as far as this page needs it.
 #[derive(Deserialize)]
@@ -113,21 +119,20 @@ struct Difference {
 
 /// `GET /app/closings`
 pub(super) async fn list(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
-    let pairs = query_pairs(&request);
-    let month = sent(&pairs, "month");
-    let is_wrong = !month.is_empty() && days_of_month(month).is_none();
-    let mut view = view_of(&visit, (!is_wrong).then_some(month)).await?;
-    if is_wrong {
-        let message = "Enter a year and a month, such as 2026-01.".to_owned();
-        view.problems = vec![Problem { field: "month".to_owned(), message }];
-    }
+    let view = view_of(&visit, sent(&query_pairs(&request), "month").trim()).await?;
     Ok(shown(closings_page(&visit.shell, &view), &view.problems))
 }
 
-/// `POST /app/closings`: closes a month.
+/// `POST /app/closings`: closes a month, if its figures are those that the page showed.
 pub(super) async fn close(visit: Visit, mut request: RoutedRequest<'_>) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
-    let month = sent(&pairs, "month").trim();
+    let (month, seen) = (sent(&pairs, "month").trim(), sent(&pairs, "shown"));
+    let view = view_of(&visit, month).await?;
+    let next = view.next.as_ref().filter(|next| next.figures.month == month);
+    if !seen.is_empty() && next.is_some_and(|next| next.shown() != seen) {
+        let problems = vec![Problem { field: String::new(), message: CHANGED.to_owned() }];
+        return Ok(rejected(closings_page(&visit.shell, &ClosingsView { problems, ..view })));
+    }
     let options = options_of(&closings(&visit).await?.0);
     let body = options.into_iter().chain([("month", json!(month))]);
     let body = body.map(|(name, value)| (name.to_owned(), value)).collect();
@@ -154,7 +159,7 @@ async fn after(visit: &Visit, done: Result<Value, Error>, month: &str) -> Result
         Ok(_) => Ok(see("/app/closings")),
         Err(Ok(issues)) => {
             let problems: Vec<Problem> = problems_of(issues);
-            let view = ClosingsView { problems, ..view_of(visit, Some(month)).await? };
+            let view = ClosingsView { problems, ..view_of(visit, month).await? };
             Ok(rejected(closings_page(&visit.shell, &view)))
         }
         Err(Err(error)) => Err(error),
@@ -239,16 +244,18 @@ impl From<Difference> for FigureChange {
 }
 
 /// The closed months, and the month to close: the one after them, or the chosen one where none is closed.
-async fn view_of(visit: &Visit, chosen: Option<&str>) -> Result<ClosingsView, Error> {
+async fn view_of(visit: &Visit, chosen: &str) -> Result<ClosingsView, Error> {
     let (closings, open) = closings(visit).await?;
-    let mut compared = compared(visit, &closings).await?;
     let next = match closings.last() {
         Some(last) => days_of_month(&last.month).map(|(_, next)| month(&next.to_string())),
-        None => chosen.filter(|month| days_of_month(month).is_some()).map(str::to_owned),
+        None => Some(chosen.to_owned()).filter(|chosen| !chosen.is_empty()),
     };
-    let next = match next.filter(|_| visit.api.may("admin")) {
-        Some(next) => Some(next_month(visit, &closings, next).await?),
-        None => None,
+    let next = next.filter(|_| visit.api.may("admin"));
+    let (mut compared, next) =
+        try_join!(compared(visit, &closings), next_month(visit, &closings, next))?;
+    let (next, problems) = match next {
+        Ok(next) => (next, Vec::new()),
+        Err(wrong) => (None, problems_of(vec![wrong.into()])),
     };
     let named = RecordNames::of(visit, &compared).await?;
     let closed = closings.into_iter().rev().map(|closing| {
@@ -268,20 +275,22 @@ async fn view_of(visit: &Visit, chosen: Option<&str>) -> Result<ClosingsView, Er
         lines: open.into_iter().rev().chain(closed).collect(),
         may_close: visit.api.may("admin"),
         next,
-        problems: Vec::new(),
+        problems,
     })
 }
 
-/// A month that is not closed, with the figures that closing it would store.
-async fn next_month(visit: &Visit, closings: &[Closing], next: String) -> Result<NextMonth, Error> {
+/// A month that is not closed, with the figures that closing it would store; an error where it is no month.
+async fn next_month(
+    visit: &Visit,
+    closings: &[Closing],
+    next: Option<String>,
+) -> Result<Result<Option<NextMonth>, ReportError>, Error> {
+    let Some(next) = next else { return Ok(Ok(None)) };
+    let Some(days) = days_of_month(&next) else { return Ok(Err(ReportError::InvalidMonth(next))) };
     let has_ended = next < month(&visit.day(0));
-    let days = days_of_month(&next).filter(|_| has_ended);
-    let mut view = NextMonth {
-        figures: ClosingLine { month: next, ..ClosingLine::default() },
-        has_ended,
-        ..NextMonth::default()
-    };
-    if let Some(days) = days {
+    let figures = ClosingLine { month: next, ..ClosingLine::default() };
+    let mut view = NextMonth { figures, has_ended, ..NextMonth::default() };
+    if has_ended {
         let Mrr { currencies, converted, rate_date, left_out, .. } =
             mrr(visit, closings, days).await?;
         let converted = converted.and_then(|series| series.first(true));
@@ -290,7 +299,7 @@ async fn next_month(visit: &Visit, closings: &[Closing], next: String) -> Result
         view.figures.rate_date = rate_date;
         view.left_out = left_out.shown(visit);
     }
-    Ok(view)
+    Ok(Ok(Some(view)))
 }
 
 /// How current figures differ from those of closed months.

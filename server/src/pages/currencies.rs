@@ -51,7 +51,7 @@ async fn report_of_day(visit: &Visit, chosen: Option<&str>, to: &str) -> Result<
 }
 
 /// Currencies of the licenses.
-async fn license_currencies(visit: &Visit) -> Result<Vec<String>, Error> {
+pub(super) async fn license_currencies(visit: &Visit) -> Result<Vec<String>, Error> {
     let report = report_of_day(visit, None, "").await?;
     Ok(report.currencies.into_iter().map(|it| it.currency).collect())
 }
@@ -65,12 +65,13 @@ pub(super) async fn known_currencies(visit: &Visit) -> Vec<String> {
 }
 
 /// Choice of a currency: among those of the licenses, those with a rate, and the chosen one.
-pub(super) async fn currency_choice(
+pub(super) fn currency_choice(
     visit: &Visit,
     pairs: &[(String, String)],
-) -> Result<Choice, Error> {
+    licensed: &[String],
+) -> Choice {
     let chosen = sent(pairs, CURRENCY);
-    let mut found: BTreeSet<String> = license_currencies(visit).await?.into_iter().collect();
+    let mut found: BTreeSet<String> = licensed.iter().cloned().collect();
     found.extend(Currencies::base_of(&visit.settings));
     if let Some(set) = Currencies::from_settings(&visit.settings) {
         found.extend(set.rates().map(|(currency, ..)| currency.to_owned()));
@@ -78,7 +79,7 @@ pub(super) async fn currency_choice(
     // With the empty one, which stands for all.
     found.extend(["", chosen].map(str::to_owned));
     let values = found.into_iter().collect();
-    Ok(Choice { name: CURRENCY, value: chosen.to_owned(), values, ..Choice::default() })
+    Choice { name: CURRENCY, value: chosen.to_owned(), values, ..Choice::default() }
 }
 
 /// Currencies that cannot be converted into the chosen one at the end of a report; none if all can.

@@ -14,7 +14,7 @@ use svctrack_web::pages::{
 
 use super::{
     by_ids::{by_ids, text},
-    currencies::{CURRENCY, CurrencyName, currency_choice, missing_into},
+    currencies::{CURRENCY, CurrencyName, currency_choice, license_currencies, missing_into},
     excluded_licenses::{ExcludedLicenses, excluded},
     paging::paging,
     respond::shown,
@@ -158,7 +158,8 @@ pub(super) async fn ranked(
     let offset: usize = sent(pairs, "offset").parse().unwrap_or_default();
     let (shown, at) = (SHOWN.to_string(), offset.to_string());
     let text = Some("each customer's currency".to_owned());
-    let currency = Choice { text, ..currency_choice(visit, pairs).await? };
+    let licensed = license_currencies(visit).await?;
+    let currency = Choice { text, ..currency_choice(visit, pairs, &licensed) };
     let filters = filters(pairs);
     let mut chosen = vec![("sort", sort.as_str())];
     chosen.extend(Some((CURRENCY, &*currency.value)).filter(|(_, chosen)| !chosen.is_empty()));
@@ -180,10 +181,11 @@ pub(super) async fn ranked(
     let excluded = excluded(&found.excluded);
     let mut lines = found.lines();
     add_owners(visit, &mut lines).await?;
-    // A page after the first one may have none of those with an amount.
-    let has_amounts = offset > 0 || lines.iter().any(|line| line.at_stake.is_some());
+    // Customers with amounts are listed, whatever others lack.
+    let missing_rates = missing_into(visit, &currency.value, missing)
+        .filter(|missing| licensed.iter().all(|currency| missing.of.contains(currency)));
     Ok(CustomersView {
-        missing_rates: missing_into(visit, &currency.value, missing).filter(|_| !has_amounts),
+        missing_rates,
         excluded,
         unranked,
         lines,

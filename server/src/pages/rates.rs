@@ -6,7 +6,7 @@ use poem::{Response, http::Method};
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::settings::{CURRENCIES, Currencies, SETTINGS, wrong_rate},
-    value::{Day, Document, Json},
+    value::{Day, Document, Json, Number},
 };
 use svctrack_web::pages::{
     Problem, RateLine, RatesView, SetRates, capitalized, document_of, field_of_line, rates_page,
@@ -74,7 +74,8 @@ pub(super) async fn save(visit: Visit, mut request: RoutedRequest<'_>) -> Result
     let before = set_rates(&settings);
     let mut checked = sent(&pairs, "checked").to_owned();
     let is_checked = before.base.is_empty() || [&before.base, &checked].contains(&&base);
-    let carried = rates.iter().find(|line| !is_checked && before.rates.contains(line));
+    let stays = |line: &&RateLine| before.rates.iter().any(|known| is_same_rate(known, line));
+    let carried = rates.iter().filter(|_| !is_checked).find(stays);
     let problems = match setting(&base, &rates) {
         Ok(_) if let Some(line) = carried => {
             checked = base.clone();
@@ -103,6 +104,13 @@ pub(super) async fn save(visit: Visit, mut request: RoutedRequest<'_>) -> Result
     let licensed = known_currencies(&visit).await;
     let view = RatesView { base, rates, stored_since, shown, checked, licensed, problems };
     Ok(rejected(rates_page(&visit.shell, &view)))
+}
+
+/// Whether two lines have the same rate of a currency, whatever their days.
+fn is_same_rate(known: &RateLine, line: &RateLine) -> bool {
+    let number =
+        |line: &RateLine| Number::parse(&line.rate).map(|rate| rate.as_decimal().normalize());
+    known.currency == line.currency && number(known).is_some() && number(known) == number(line)
 }
 
 /// Problem of a rate that stays though the base currency changes.

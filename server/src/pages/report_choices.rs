@@ -7,7 +7,7 @@ use svctrack_core::{
 use svctrack_web::pages::{Choice, Problem, parameter_label, property_label};
 
 use super::{
-    currencies::{CURRENCY, currency_choice},
+    currencies::{CURRENCY, currency_choice, license_currencies},
     explanation::{RETENTION, USAGE},
     references::{references, resolve},
     submitted_form::{sent, unknown_parameters},
@@ -69,7 +69,8 @@ pub(super) async fn choices_of(
         choices.push(part);
     } else {
         let text = Some("each currency and total".to_owned());
-        choices.push(Choice { text, ..currency_choice(visit, pairs).await? });
+        let licensed = license_currencies(visit).await?;
+        choices.push(Choice { text, ..currency_choice(visit, pairs, &licensed) });
     }
     if report == RETENTION {
         let text = Some("Figures".to_owned());

@@ -429,7 +429,7 @@ pub enum BackupFile {
     Unnamed,
 }
 
-/// A read of one value, which is in memory mostly.
+/// A read of one value, usually from memory.
 pub type PointRead<'s, T> =
     Either<Ready<Result<T, StoreError>>, BoxFuture<'s, Result<T, StoreError>>>;
 

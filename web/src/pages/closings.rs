@@ -10,7 +10,7 @@ use super::{
     page,
     parts::{ColumnHead, Problem, empty, problems, table},
     report::{FiguresLeftOut, left_out},
-    shell::{Shell, csrf, layout, title_bar},
+    shell::{Shell, csrf, hidden, layout, title_bar},
 };
 use crate::page::Page;
 
@@ -57,11 +57,11 @@ pub struct Reopening {
     pub reason: String,
 }
 
-/// A month that is closed, or was, and what has changed in it since.
+/// A month that is closed, was, or can be, and what has changed in it since.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClosingLine {
     pub month: String,
-    /// None of a month that was reopened.
+    /// None of a month that is not closed.
     pub closed_at: Option<String>,
     /// When and why it was reopened, the first time first.
     pub reopened: Vec<Reopening>,
@@ -170,6 +170,17 @@ pub struct NextMonth {
     pub left_out: FiguresLeftOut,
 }
 
+impl NextMonth {
+    /// The figures as text: closing the month stores them only if they are still the same.
+    pub fn shown(&self) -> String {
+        let text = |line: &MonthFigures| {
+            let amounts = line.movements().map(|amount| amount.to_string()).join(" ");
+            format!("{} {amounts} {}", line.currency, line.customers)
+        };
+        self.figures.lines.iter().map(text).collect::<Vec<_>>().join("; ")
+    }
+}
+
 /// The page of closed months.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClosingsView {
@@ -242,10 +253,11 @@ fn closable<'v>(shell: &'v Shell, next: &'v NextMonth) -> impl Renderable + 'v {
         h2 { (heading) }
         p.muted { "Closing the month stores these figures." }
         (left_out(shell, &next.left_out))
-        (figure_table(&heading, rows))
+        (figure_table(&heading, ColumnHead::Hidden("Scope"), rows))
         form.choices method="post" action="/app/closings" {
             (csrf(shell))
-            input type="hidden" name="month" value=(month);
+            (hidden("month", month))
+            (hidden("shown", &next.shown()))
             button.main type="submit" { "Close " (month) }
         }
     }
@@ -269,18 +281,22 @@ fn last_one<'v>(shell: &'v Shell, last: &'v ClosingLine) -> impl Renderable + 'v
 fn months<'c>(shell: &'c Shell, closings: &'c [ClosingLine]) -> impl Renderable + 'c {
     let rows = maud! { @for closing in closings { (month(shell, closing)) } };
     maud! {
-        h2 { "Closed" }
-        (figure_table("Closed months", &rows))
+        h2 { "Closed and reopened" }
+        (figure_table("Closed months", ColumnHead::Text("Closed"), &rows))
     }
 }
 
 /// A table of months and their figures.
-fn figure_table<'c>(title: &'c str, rows: impl Renderable + 'c) -> impl Renderable + 'c {
+fn figure_table<'c>(
+    title: &'c str,
+    second: ColumnHead,
+    rows: impl Renderable + 'c,
+) -> impl Renderable + 'c {
     table(
         title,
         [
             ColumnHead::Text("Month"),
-            ColumnHead::Text("Closed"),
+            second,
             ColumnHead::Number("Start"),
             ColumnHead::Number("New"),
             ColumnHead::Number("Reactivation"),

@@ -85,12 +85,13 @@ pub struct UnrankedCustomers {
     pub may_set_rates: bool,
 }
 
-/// Sentence on customers that are ranked after all others, whatever they pay.
-pub(super) fn unranked_note(unranked: &UnrankedCustomers) -> impl Renderable + '_ {
+/// Sentence on customers without an amount at stake, whatever they pay.
+pub(super) fn unranked_note(unranked: &UnrankedCustomers, come_last: bool) -> impl Renderable + '_ {
     maud! {
         p.hint {
-            "Customers who pay in " (named_codes(&unranked.currencies)) " come last: without an exchange rate, "
-            "they have no amount at stake."
+            "Customers who pay in " (named_codes(&unranked.currencies))
+            @if come_last { " come last: without" } @else { ": without" }
+            " an exchange rate, they have no amount at stake."
             @if unranked.may_set_rates { " " a href="/app/settings/rates" { "Add exchange rates" } }
         }
     }
@@ -157,7 +158,7 @@ pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
                 (no_customers(shell))
             }
         } @else {
-            @if let Some(unranked) = &view.unranked { (unranked_note(unranked)) }
+            @if let Some(unranked) = &view.unranked { (unranked_note(unranked, view.sort == "-atStake")) }
             (customer_table(shell, &view.lines, &view.currency.value))
             (paging(&view.paging))
         }

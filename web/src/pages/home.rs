@@ -156,7 +156,7 @@ fn stake<'v>(
             @if lines.is_empty() {
                 (no_customers(shell))
             } @else {
-                @if let Some(unranked) = unranked { (unranked_note(unranked)) }
+                @if let Some(unranked) = unranked { (unranked_note(unranked, true)) }
                 (customer_table(shell, lines, ""))
             }
         }
