@@ -79,10 +79,13 @@ async fn closed_months_show_why_they_differ_and_why_they_were_reopened() {
     assert_eq!(twice.matches(": late &lt;invoice").count(), 2, "{twice}");
 }
 
-/// Cells of the figures of a month in a part of the page, without those of its first two columns.
-fn amounts(html: &str) -> Vec<&str> {
+/// Texts of the figures in a part of the page.
+fn amounts(html: &str) -> Vec<String> {
     let cells = html.split("<td class=\"num\"").skip(1);
-    cells.map(|cell| cell.split_once("</td>").unwrap().0).collect()
+    let cells = cells.map(|cell| cell.split_once("</td>").unwrap().0);
+    let texts =
+        |cell: &str| cell.split('>').filter_map(|part| part.split('<').next()).collect::<String>();
+    cells.map(|cell| texts(cell.split_once('>').unwrap().1)).collect()
 }
 
 /// The part of the page before the list of closed months, and that list.
@@ -128,7 +131,7 @@ async fn a_month_shows_its_figures_before_it_is_closed() {
     assert!(next.contains("Next: 2025-12") && next.contains("rates of 2025-12-31"), "{next}");
     let figures = amounts(&preview);
     assert_eq!(figures.len(), 3 * 8, "EUR, USD and the total: {preview}");
-    assert!(figures[2 * 8 + 6].contains("150"), "{figures:?}");
+    assert_eq!(figures[2 * 8 + 6], "150", "{figures:?}");
     assert_eq!(amounts(closed), figures);
     // Without the scope to close months there is no preview.
     let reports = json!({"label": "reader", "scopes": ["reports:read"]});
@@ -179,4 +182,65 @@ async fn figures_that_were_changed_since_they_were_shown_are_not_stored() {
     assert!(html.contains("No month is closed."), "{html}");
     assert_eq!(close(&shown(html)).await.status, StatusCode::SEE_OTHER);
     assert!(parts(&page(&reader, PATH).await).1.contains(">157<"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn figures_of_a_month_lead_to_the_licenses_of_then() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let links = |html: &str| -> Vec<String> {
+        let all = attribute(html, "<a href").filter(|link| link.contains("/explain?"));
+        all.map(|link| link.replace("&amp;", "&")).collect()
+    };
+    let preview = page(&reader, &format!("{PATH}?month=2025-11")).await;
+    let license = json!({"companyId": "extid-acme", "_currency": "EUR", "product": "Late", "mrr": 7, "fromDate": "2025-11-02"});
+    let [new, .., customers] = &links(&preview)[..] else { panic!("{preview}") };
+    for link in [new, customers] {
+        assert!(page(&reader, link).await.contains(">Acme</a>"), "{link}");
+    }
+    let closed = reader.submit(PATH, &[("month", "2025-11")]).await;
+    assert_eq!(closed.status, StatusCode::SEE_OTHER, "{}", closed.text());
+    assert_eq!(server.client.post("/licenses", &license).await.status, StatusCode::OK);
+    let html = page(&reader, &format!("{PATH}?done=closed")).await;
+    assert!(html.contains("The month was closed."), "{html}");
+    let links = links(parts(&html).1);
+    assert!(links.len() >= 9, "{links:?}");
+    for link in &links {
+        let html = page(&reader, link).await;
+        assert!(html.contains(">Acme</a>") && !html.contains(">Late</a>"), "{link}: {html}");
+        let back = attribute(&html, "<p class=\"crumbs\"><a href").next().unwrap();
+        assert_eq!(reader.get(&back.replace("&amp;", "&")).await.status, StatusCode::OK, "{back}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_month_that_was_closed_again_stays_closed_for_an_older_page() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    reader.submit(PATH, &[("month", "2025-11")]).await;
+    let older = page(&reader, PATH).await;
+    let (_, input) = older.split_once("name=\"closedAt\"").unwrap();
+    let seen = attribute(input, "value").next().unwrap().to_owned();
+    let tokens = server.client.get("/tokens").await.json();
+    let mut tokens = tokens.as_array().unwrap().iter();
+    let own = tokens.find(|token| token["scopes"][0] != "session").unwrap();
+    let label = own["label"].as_str().unwrap();
+    assert!(parts(&older).1.contains(&format!("by {label}<")), "{older}");
+    let reopen = async |seen: &str| {
+        let sent = [("reason", "late invoice"), ("closedAt", seen)];
+        reader.submit("/app/closings/2025-11/reopen", &sent).await
+    };
+    assert_eq!(reopen(&seen).await.headers["location"], format!("{PATH}?done=reopened"));
+    // It is not reopened twice, and not after it was closed again.
+    for is_closed in [false, true] {
+        if is_closed {
+            reader.submit(PATH, &[("month", "2025-11")]).await;
+        }
+        let rejected = reopen(&seen).await;
+        assert_eq!(rejected.status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(rejected.text().contains("was reopened since this page was opened"));
+        let html = page(&reader, PATH).await;
+        assert_eq!(html.matches("late invoice").count(), 1, "{html}");
+        assert!(html.contains(&format!(" by {label}: late invoice")), "{html}");
+    }
 }

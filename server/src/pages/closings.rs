@@ -12,14 +12,15 @@ use svctrack_core::{
 };
 use svctrack_web::pages::{
     ClosingLine, ClosingsView, CompanyDifference, Differences, FigureChange, MonthFigures,
-    NextMonth, Problem, Reopening, address, closings_page,
+    NextMonth, Problem, Reopening, Shell, TokenLine, address, closings_page,
 };
 
 use super::{
     by_ids::{by_ids, text},
+    explanation,
     reports::LeftOut,
     respond::{rejected, see, shown},
-    submitted_form::{problems_of, sent},
+    submitted_form::{notice_of, problems_of, sent},
     visit::Visit,
 };
 use crate::{
@@ -30,6 +31,14 @@ use crate::{
 
 /// Characters of a month such as `2026-01`.
 const MONTH_CHARS: usize = 7;
+/// Address of the page.
+const PAGE: &str = "/app/closings";
+/// Parameters of the address of the page.
+pub(super) const PARAMETERS: &[&str] = &["month", "done"];
+const NOTICES: &[(&str, &str)] =
+    &[("closed", "The month was closed."), ("reopened", "The month is open again.")];
+/// Problem of a month that is not closed any more, or was closed again.
+const REOPENED: &str = "The month was reopened since this page was opened. Nothing was changed.";
 /// Problem of a month whose figures are not those that the page showed.
 const CHANGED: &str = "The figures of the month were changed since this page was opened. The current ones are shown below; close the month again to store them.";
 
@@ -54,6 +63,7 @@ struct ReopenedMonth {
 struct Closing {
     month: String,
     closed_at: String,
+    closed_by: Option<String>,
     view: String,
     gap_days: u32,
     reactivation_within: Option<u32>,
@@ -119,8 +129,10 @@ struct Difference {
 
 /// `GET /app/closings`
 pub(super) async fn list(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
-    let view = view_of(&visit, sent(&query_pairs(&request), "month").trim()).await?;
-    Ok(shown(closings_page(&visit.shell, &view), &view.problems))
+    let pairs = query_pairs(&request);
+    let view = view_of(&visit, sent(&pairs, "month").trim()).await?;
+    let shell = Shell { notice: notice_of(&pairs, NOTICES), ..visit.shell };
+    Ok(shown(closings_page(&shell, &view), &view.problems))
 }
 
 /// `POST /app/closings`: closes a month, if its figures are those that the page showed.
@@ -130,14 +142,13 @@ pub(super) async fn close(visit: Visit, mut request: RoutedRequest<'_>) -> Resul
     let view = view_of(&visit, month).await?;
     let next = view.next.as_ref().filter(|next| next.figures.month == month);
     if !seen.is_empty() && next.is_some_and(|next| next.shown() != seen) {
-        let problems = vec![Problem { field: String::new(), message: CHANGED.to_owned() }];
-        return Ok(rejected(closings_page(&visit.shell, &ClosingsView { problems, ..view })));
+        return rejected_with(&visit, month, CHANGED).await;
     }
-    let options = options_of(&closings(&visit).await?.0);
+    let options = options_of(closings(&visit).await?.0.last());
     let body = options.into_iter().chain([("month", json!(month))]);
     let body = body.map(|(name, value)| (name.to_owned(), value)).collect();
     let done = visit.api.send(Method::POST, "/reports/closings", &[], &Value::Object(body)).await;
-    after(&visit, done, month).await
+    after(&visit, done, (month, "closed")).await
 }
 
 /// `POST /app/closings/:month/reopen`
@@ -147,16 +158,33 @@ pub(super) async fn reopen(
 ) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let month = path_part(&request, "month").unwrap_or_default();
+    let (closed, _) = closings(&visit).await?;
+    let seen = sent(&pairs, "closedAt");
+    let is_seen = |closing: &Closing| seen.is_empty() || closing.closed_at == seen;
+    if !closed.iter().any(|closing| closing.month == month && is_seen(closing)) {
+        return rejected_with(&visit, "", REOPENED).await;
+    }
     let reason = [("reason", sent(&pairs, "reason"))];
     let path = address("/reports/closings/{}", &[&month], &reason);
     let done = visit.api.send(Method::DELETE, &path, &[], &Value::Null).await;
-    after(&visit, done, "").await
+    after(&visit, done, ("", "reopened")).await
 }
 
-/// Shows the closed months after a change, with the problems of a rejected one of a month.
-async fn after(visit: &Visit, done: Result<Value, Error>, month: &str) -> Result<Response, Error> {
+/// The closed months, with a problem of no field.
+async fn rejected_with(visit: &Visit, month: &str, problem: &str) -> Result<Response, Error> {
+    let problems = vec![Problem { field: String::new(), message: problem.to_owned() }];
+    let view = ClosingsView { problems, ..view_of(visit, month).await? };
+    Ok(rejected(closings_page(&visit.shell, &view)))
+}
+
+/// Shows the closed months after a change, with its notice, or with the problems of a rejected one of a month.
+async fn after(
+    visit: &Visit,
+    done: Result<Value, Error>,
+    (month, notice): (&str, &str),
+) -> Result<Response, Error> {
     match done.map_err(Error::into_issues) {
-        Ok(_) => Ok(see("/app/closings")),
+        Ok(_) => Ok(see(&address(PAGE, &[], &[("done", notice)]))),
         Err(Ok(issues)) => {
             let problems: Vec<Problem> = problems_of(issues);
             let view = ClosingsView { problems, ..view_of(visit, month).await? };
@@ -180,9 +208,44 @@ async fn closings(visit: &Visit) -> Result<(Vec<Closing>, Vec<ClosingLine>), Err
     Ok((closed, open))
 }
 
+/// Address of what a figure of a month is made of, before the name of the figure: as of a closing, or now.
+fn explained(
+    (month, as_of): (&str, Option<&str>),
+    options: &[(&'static str, Value)],
+    figures: &MonthFigures,
+) -> String {
+    let Some((from, to)) = days_of_month(month) else { return String::new() };
+    let mut query = query_of((from, to), options);
+    query.push(("period", month.to_owned()));
+    query.extend(as_of.map(|time| ("asOf", time.to_owned())));
+    query.extend((!figures.is_converted).then(|| ("currency", figures.currency.clone())));
+    query.push(("explain", String::new()));
+    let query: Vec<_> = query.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    explanation::path("mrr", &query)
+}
+
+/// Query of the report of the months between two days.
+fn query_of(
+    (from, to): (Day, Day),
+    options: &[(&'static str, Value)],
+) -> Vec<(&'static str, String)> {
+    let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let days = [("from", from.to_string()), ("to", to.to_string()), ("interval", "month".into())];
+    days.into_iter().chain(options.iter().map(|(name, value)| (*name, plain(value)))).collect()
+}
+
+/// Labels of the tokens of the tenant, where the user may see them.
+async fn token_labels(visit: &Visit) -> Result<BTreeMap<String, String>, Error> {
+    if !visit.api.may("admin") {
+        return Ok(BTreeMap::new());
+    }
+    let tokens: Vec<TokenLine> = visit.api.get("/tokens").await?;
+    Ok(tokens.into_iter().map(|token| (token.id, token.label)).collect())
+}
+
 /// Options of the last closed month: with other options, months are not compared.
-fn options_of(closings: &[Closing]) -> Vec<(&'static str, Value)> {
-    let Some(last) = closings.last() else { return Vec::new() };
+fn options_of(last: Option<&Closing>) -> Vec<(&'static str, Value)> {
+    let Some(last) = last else { return Vec::new() };
     let mut options = vec![("view", json!(last.view)), ("gapDays", json!(last.gap_days))];
     options.extend(last.reactivation_within.map(|days| ("reactivationWithin", json!(days))));
     options
@@ -258,21 +321,36 @@ async fn view_of(visit: &Visit, chosen: &str) -> Result<ClosingsView, Error> {
         Err(wrong) => (None, problems_of(vec![wrong.into()])),
     };
     let named = RecordNames::of(visit, &compared).await?;
+    let labels = token_labels(visit).await?;
+    let label = |id: &Option<String>| labels.get(id.as_ref()?).cloned();
+    let reopened = |mut all: Vec<Reopening>| {
+        all.iter_mut().for_each(|reopening| reopening.by = label(&reopening.by));
+        all
+    };
+    let open = open.into_iter().rev();
+    let open = open.map(|line| ClosingLine { reopened: reopened(line.reopened), ..line });
     let closed = closings.into_iter().rev().map(|closing| {
+        let options = options_of(Some(&closing));
+        let figures = |line: MonthFigures| {
+            let of = (closing.month.as_str(), Some(closing.closed_at.as_str()));
+            MonthFigures { explained: explained(of, &options, &line), ..line }
+        };
         let at = compared.iter().position(|it| it.month == closing.month);
         let differences = at.map(|at| named.differences(compared.swap_remove(at)));
         let converted = closing.converted.map(|line| MonthFigures { is_converted: true, ..line });
+        let lines = closing.currencies.into_iter().chain(converted).map(figures).collect();
         ClosingLine {
+            closed_by: label(&closing.closed_by),
+            reopened: reopened(closing.reopened),
+            rate_date: closing.rate_date,
+            lines,
+            differences,
             month: closing.month,
             closed_at: Some(closing.closed_at),
-            reopened: closing.reopened,
-            rate_date: closing.rate_date,
-            lines: closing.currencies.into_iter().chain(converted).collect(),
-            differences,
         }
     });
     Ok(ClosingsView {
-        lines: open.into_iter().rev().chain(closed).collect(),
+        lines: open.chain(closed).collect(),
         may_close: visit.api.may("admin"),
         next,
         problems,
@@ -295,7 +373,12 @@ async fn next_month(
             mrr(visit, closings, days).await?;
         let converted = converted.and_then(|series| series.first(true));
         let of_each = currencies.into_iter().filter_map(|series| series.first(false));
-        view.figures.lines = of_each.chain(converted).collect();
+        let (month, options) = (view.figures.month.clone(), options_of(closings.last()));
+        let figures = |line: MonthFigures| {
+            let explained = explained((&month, None), &options, &line);
+            MonthFigures { explained, ..line }
+        };
+        view.figures.lines = of_each.chain(converted).map(figures).collect();
         view.figures.rate_date = rate_date;
         view.left_out = left_out.shown(visit);
     }
@@ -312,12 +395,8 @@ async fn compared(visit: &Visit, closings: &[Closing]) -> Result<Vec<ComparedMon
 }
 
 /// The report of the months between two days, with the options of the last closed month.
-async fn mrr(visit: &Visit, closings: &[Closing], (from, to): (Day, Day)) -> Result<Mrr, Error> {
-    let options = options_of(closings);
-    let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let mut query = vec![("from", from.to_string()), ("to", to.to_string())];
-    query.push(("interval", "month".to_owned()));
-    query.extend(options.iter().map(|(name, value)| (*name, plain(value))));
+async fn mrr(visit: &Visit, closings: &[Closing], days: (Day, Day)) -> Result<Mrr, Error> {
+    let query = query_of(days, &options_of(closings.last()));
     let query: Vec<_> = query.iter().map(|(name, text)| (*name, text.as_str())).collect();
     visit.api.get(&address("/reports/mrr", &[], &query)).await
 }

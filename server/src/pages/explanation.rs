@@ -33,6 +33,21 @@ pub(super) const USAGE: &str = "usage";
 pub(super) const RETENTION: &str = "retention";
 /// Companies or users on a page.
 const SHOWN: usize = 50;
+/// Parameters that the page of a report does not have.
+const OF_EXPLANATIONS: &[&str] = &[
+    "explain",
+    "period",
+    "currency",
+    "segment",
+    "cohort",
+    "rateDate",
+    "asOf",
+    "view",
+    "gapDays",
+    "reactivationWithin",
+];
+/// Characters of a day such as `2026-01-31`.
+const DAY_CHARS: usize = 10;
 /// Reports whose figures can be explained, and the lines of each.
 const LINES: &[(&str, &[&str])] = &[
     ("mrr", ReportLine::NAMES),
@@ -155,10 +170,8 @@ pub(super) async fn explain(visit: Visit, request: RoutedRequest<'_>) -> Result<
         .filter(|(name, _)| name != "offset")
         .map(|(name, text)| (name.as_str(), text.as_str()))
         .collect();
-    let in_report = |name: &str| {
-        !matches!(name, "explain" | "period" | "currency" | "segment" | "cohort" | "rateDate")
-    };
-    let of_report: Vec<_> = query.iter().filter(|(name, _)| in_report(name)).copied().collect();
+    let in_report = |pair: &&(&str, &str)| !OF_EXPLANATIONS.contains(&pair.0);
+    let of_report: Vec<_> = query.iter().filter(in_report).copied().collect();
     let of_report = address("/app/reports/{}", &[&report], &of_report);
     if sent(&pairs, "explain").is_empty() {
         // No figure is named: the report has all of them.
@@ -167,7 +180,8 @@ pub(super) async fn explain(visit: Visit, request: RoutedRequest<'_>) -> Result<
     let period = Some(sent(&pairs, "period")).filter(|it| !it.is_empty() && *it != SPAN);
     let line = label_of(sent(&pairs, "explain"));
     let by_notice = query.contains(&("by", "notice")).then(|| "by last day of notice".to_owned());
-    let title = [Some(label_of(&report)), Some(line), period.map(str::to_owned), by_notice];
+    let as_of = sent(&pairs, "asOf").get(..DAY_CHARS).map(|day| format!("as of {day}"));
+    let title = [Some(label_of(&report)), Some(line), period.map(str::to_owned), by_notice, as_of];
     let mut view = ExplanationView {
         title: title.into_iter().flatten().collect::<Vec<_>>().join(", "),
         report: of_report,

@@ -152,7 +152,7 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/tickets", &[(Method::GET, closed!(tickets::list, Some(tickets::PARAMETERS)))]),
     ("/app/tickets/:id", &[(Method::GET, closed!(tickets::show)), (Method::POST, closed!(tickets::update))]),
     ("/app/import/:resource", &[(Method::GET, closed!(import::show)), (Method::POST, closed!(import::import))]),
-    ("/app/closings", &[(Method::GET, closed!(closings::list, Some(&["month"]))), (Method::POST, closed!(closings::close))]),
+    ("/app/closings", &[(Method::GET, closed!(closings::list, Some(closings::PARAMETERS))), (Method::POST, closed!(closings::close))]),
     ("/app/closings/:month/reopen", &[(Method::POST, closed!(closings::reopen))]),
 ];
 

@@ -26,6 +26,9 @@ pub struct MonthFigures {
     /// Whether the line has all currencies, converted into this one.
     #[serde(skip)]
     pub is_converted: bool,
+    /// Address of what a figure is made of, before the name of the figure; empty where there is none.
+    #[serde(skip)]
+    pub explained: String,
     pub start: f64,
     pub new: f64,
     pub reactivation: f64,
@@ -54,6 +57,8 @@ impl MonthFigures {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Reopening {
     pub at: String,
+    /// Id of the token that reopened the month, then its label.
+    pub by: Option<String>,
     pub reason: String,
 }
 
@@ -63,6 +68,8 @@ pub struct ClosingLine {
     pub month: String,
     /// None of a month that is not closed.
     pub closed_at: Option<String>,
+    /// Label of the token that closed it.
+    pub closed_by: Option<String>,
     /// When and why it was reopened, the first time first.
     pub reopened: Vec<Reopening>,
     /// Day of the rates of the converted figures.
@@ -269,6 +276,7 @@ fn last_one<'v>(shell: &'v Shell, last: &'v ClosingLine) -> impl Renderable + 'v
             summary { "Open " (last.month) " again" }
             form method="post" action=(address("/app/closings/{}/reopen", &[&last.month], &[])) {
                 (csrf(shell))
+                @if let Some(closed_at) = &last.closed_at { (hidden("closedAt", closed_at)) }
                 p { "Reopening deletes the stored figures and lists the reason here. The month can be closed again later, with the figures at that time." }
                 label for="f-reason" { "Reason" }
                 input #f-reason name="reason" required maxlength=(revenue::Reopening::MAX_REASON_CHARS);
@@ -326,7 +334,11 @@ fn month<'c>(shell: &'c Shell, closing: &'c ClosingLine) -> impl Renderable + 'c
                 None => {}
             }
             @for reopening in closing.reopened.iter().rev() {
-                (note(&closing.month, maud! { "Reopened " (day(&reopening.at)) ": " (reopening.reason) }))
+                (note(&closing.month, maud! {
+                    "Reopened " (day(&reopening.at))
+                    @if let Some(by) = &reopening.by { " by " (by) }
+                    ": " (reopening.reason)
+                }))
             }
         }
     }
@@ -342,6 +354,11 @@ fn total(closing: &ClosingLine) -> impl Renderable {
     }
 }
 
+/// Who closed a month.
+fn by(closing: &ClosingLine) -> impl Renderable + '_ {
+    maud! { @if let Some(by) = &closing.closed_by { br; small.muted { "by " (by) } } }
+}
+
 fn figures(closing: &ClosingLine) -> impl Renderable {
     let closed_at = closing.closed_at.as_deref().map(day);
     maud! {
@@ -351,7 +368,7 @@ fn figures(closing: &ClosingLine) -> impl Renderable {
                     @if at == 0 { (closing.month) } @else { span.hidden-label { (closing.month) } }
                 }
                 td data-label=[(at == 0).then_some("Closed")] {
-                    @if at == 0 { (closed_at) } @else if line.is_converted { (total(closing)) }
+                    @if at == 0 { (closed_at) (by(closing)) } @else if line.is_converted { (total(closing)) }
                 }
                 (amounts(line))
             }
@@ -359,7 +376,7 @@ fn figures(closing: &ClosingLine) -> impl Renderable {
         @if closing.lines.is_empty() {
             tr {
                 th.nowrap scope="row" { (closing.month) }
-                td { (closed_at) }
+                td { (closed_at) (by(closing)) }
                 td.num colspan="8" { @if closing.is_open() { "Open" } @else { "No MRR" } }
             }
         }
@@ -422,15 +439,31 @@ fn note<'n>(month: &'n str, text: impl Renderable + 'n) -> impl Renderable + 'n 
 
 /// The cells of the figures.
 fn amounts(line: &MonthFigures) -> impl Renderable {
-    let cells = line.movements().map(|amount| money(amount, ""));
+    let cells = FIGURES.iter().zip(line.movements());
+    let explained = |name: &str, is_zero: bool| {
+        let has_parts = !is_zero && !line.explained.is_empty();
+        has_parts.then(|| [&line.explained, name].concat())
+    };
+    let cell = |(name, amount): (&&str, f64)| {
+        (label_of(name), money(amount, ""), explained(name, amount == 0.0))
+    };
+    let cells: Vec<_> = cells.map(cell).collect();
+    let customers = (line.customers.to_string(), explained("end", line.customers == 0));
     let currency = line.currency.clone();
-    let customers = line.customers;
     maud! {
-        @for (at, cell) in cells.iter().enumerate() {
-            td.num data-label=(label_of(FIGURES.get(at).copied().unwrap_or_default())) {
-                span { @if at == 0 && !currency.is_empty() { span.muted { (currency) } " " } (cell) }
+        @for (at, (label, amount, path)) in cells.iter().enumerate() {
+            td.num data-label=(label) {
+                span {
+                    @if at == 0 && !currency.is_empty() { span.muted { (currency) } " " }
+                    (linked(amount, path.as_deref()))
+                }
             }
         }
-        td.num data-label="Customers" { (customers) }
+        td.num data-label="Customers" { (linked(&customers.0, customers.1.as_deref())) }
     }
+}
+
+/// A figure, which leads to what it is made of.
+fn linked<'f>(figure: &'f str, path: Option<&'f str>) -> impl Renderable + 'f {
+    maud! { @if let Some(path) = path { a href=(path) { (figure) } } @else { (figure) } }
 }
