@@ -244,3 +244,35 @@ async fn a_month_that_was_closed_again_stays_closed_for_an_older_page() {
         assert!(html.contains(&format!(" by {label}: late invoice")), "{html}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_currency_of_another_time_takes_no_total_away() {
+    let server = server().await;
+    for (currency, from, to) in
+        [("CHF", "2036-01-01", "2037-01-01"), ("DEM", "1999-01-01", "2001-01-01")]
+    {
+        let license = json!({
+            "companyId": "extid-acme", "_currency": currency, "product": "Other", "mrr": 5, "fromDate": from,
+            "toDate": to, "renewalStatus": "lost", "lostReason": "price",
+        });
+        assert_eq!(server.client.post("/licenses", &license).await.status, StatusCode::OK);
+    }
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let days = "from=2025-10-01&to=2026-04-01&interval=month";
+    for path in [
+        "/".to_owned(),
+        format!("/app/reports/mrr?{days}"),
+        format!("/app/reports/retention?{days}"),
+        format!("{PATH}?month=2025-11"),
+    ] {
+        let html = page(&reader, &path).await;
+        let main = html.split_once("<main").unwrap().1;
+        for text in ["No total", "DEM, not converted", "DEM</span>", "who pay in"] {
+            assert!(!main.contains(text), "{path}: {text}: {main}");
+        }
+        assert!(main.contains("EUR"), "{path}: {main}");
+    }
+    reader.submit(PATH, &[("month", "2025-11")]).await;
+    let html = page(&reader, PATH).await;
+    assert!(!html.contains("CHF") && !html.contains("No total"), "{html}");
+}

@@ -3,11 +3,16 @@
 use super::{
     calendar::Day,
     error::ReportError,
+    ledger::License,
     money_units,
     options::Valuation,
     rates::ExchangeRates,
-    report_scope::{ReportScope, index},
+    report_scope::{AmountTime, ReportScope, index},
 };
+use crate::value::time::DAY_MS;
+
+/// How long before a report amounts can count: retention compares with those of a year before.
+const YEAR_BEFORE_MS: i64 = 366 * DAY_MS;
 
 /// A currency without a rate.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -38,13 +43,17 @@ impl ReportScope<'_> {
             return self.check_amounts();
         };
         self.base = Some(rates.base().to_owned());
+        let needed = self.needed_currencies();
         let mut rows = vec![vec![0; self.ledger.currency_count()]; days.len()];
         for number in &self.currencies {
             let currency = self.ledger.currency(*number);
             let known = days.iter().map(|day| (*day, rates.units_on(currency, *day)));
             for ((day, rate), row) in known.zip(&mut rows) {
+                let is_needed = needed.get(index(*number)).is_none_or(|is_needed| *is_needed);
                 match (rate, row.get_mut(index(*number))) {
                     (Some(rate), Some(cell)) => *cell = rate,
+                    // All amounts are 0 at any rate, and a company that paid before has paid.
+                    (None, Some(cell)) if !is_needed => *cell = money_units::ONE,
                     _ => {
                         self.missing.push(MissingRate { currency: currency.to_owned(), day });
                         break;
@@ -54,6 +63,36 @@ impl ReportScope<'_> {
         }
         self.rates = Some(rows);
         self.check_amounts()
+    }
+
+    /// By currency, whether a license in it can have an amount in the report.
+    fn needed_currencies(&self) -> Vec<bool> {
+        let mut needed = vec![false; self.ledger.currency_count()];
+        for (_, licenses) in self.ledger.companies(self.options.company) {
+            // Whether the sum of a refund and of an amount in another currency is a payment depends on the rate.
+            let has_refund = licenses.iter().any(|license| license.mrr < 0);
+            for license in licenses.iter().filter(|it| has_refund || self.has_amount(it)) {
+                if let Some(needed) = needed.get_mut(index(license.currency)) {
+                    *needed = true;
+                }
+            }
+        }
+        needed
+    }
+
+    /// Whether the license has an amount in the time of the report, or in the year before, or is overdue.
+    fn has_amount(&self, license: &License) -> bool {
+        let now = self.options.now.as_ms();
+        let (starts, ends) = (self.bounds.starts(), self.bounds.ends());
+        let (first, last) = match (self.amounts, starts.first().zip(ends.last())) {
+            (AmountTime::Report, Some((first, last))) => (*first, *last),
+            (AmountTime::Now, _) => (now, now.saturating_add(1)),
+            (AmountTime::Any, _) | (_, None) => return true,
+        };
+        let has_ended = license.end < first.saturating_sub(YEAR_BEFORE_MS);
+        let is_overdue = license.expires() && license.is_ongoing();
+        let is_something = (license.mrr, license.arr()) != (0, 0);
+        is_something && license.from < last && (!has_ended || is_overdue)
     }
 
     /// The days of the rows of rates.

@@ -17,7 +17,7 @@ use super::{
     money_units::money,
     options::ReportOptions,
     report_header::ReportHeader,
-    report_scope::ReportScope,
+    report_scope::{AmountTime, ReportScope},
     table::{TableRow, TextTable},
 };
 use crate::{
@@ -130,7 +130,7 @@ pub fn customers(
     weights: &Weights,
     page: &CustomerPage,
 ) -> Result<Customers, ReportError> {
-    let scope = ReportScope::new(ledger, options)?;
+    let scope = ReportScope::new(ledger, options, AmountTime::Now)?;
     let mut ranked = Vec::new();
     // With a product, those who have had it.
     let has_one = |licenses: &[_]| licenses.iter().any(|license| scope.counts(license));

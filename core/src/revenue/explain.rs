@@ -14,7 +14,7 @@ use super::{
     mrr_movements::{CompanySegmentLookup, MovementRow, MovementsBuilder},
     options::{MovementView, ReportOptions},
     overdue::overdue_of,
-    report_scope::ReportScope,
+    report_scope::{AmountTime, ReportScope},
     table::{TableRow, TextTable},
 };
 use crate::value::{
@@ -254,7 +254,7 @@ pub fn explain(
         check_interval(options.interval)?;
     }
     let options = &narrowed(options, cell.from, cell.to);
-    let scope = ReportScope::of_span(ledger, options)?;
+    let scope = ReportScope::of_span(ledger, options, AmountTime::Report)?;
     let number = scope.asked_currency(cell.currency.as_deref())?;
     let base = scope.base.clone().unwrap_or_default();
     let mut has_segment = cell.segment.is_none();
@@ -502,7 +502,7 @@ pub fn mrr_by_company(
     ledger: &Ledger,
     options: &ReportOptions,
 ) -> Result<Vec<CompanyMovements>, ReportError> {
-    let scope = ReportScope::of_span(ledger, options)?;
+    let scope = ReportScope::of_span(ledger, options, AmountTime::Report)?;
     let (Some(start), Some(end)) = (scope.bounds.starts().first(), scope.bounds.ends().last())
     else {
         return Ok(Vec::new());

@@ -12,7 +12,7 @@ use super::{
     movement_class::IntervalSums,
     options::ReportOptions,
     report_header::ReportHeader,
-    report_scope::{ReportScope, index},
+    report_scope::{AmountTime, ReportScope, index},
     table::{TableRow, TextTable},
 };
 use crate::value::{Number, Timestamp, number::MONEY_SCALE};
@@ -81,9 +81,10 @@ pub fn forecast(
     options: &ReportOptions,
     later: Option<LaterLicenses<'_>>,
 ) -> Result<Forecast, ReportError> {
-    let scope = ReportScope::new(ledger, options)?;
+    let scope = ReportScope::new(ledger, options, AmountTime::Any)?;
     let expected = ExpectedSums::from_scope(&scope);
-    let later_scope = later.map(|later| ReportScope::new(later.ledger, options)).transpose()?;
+    let later_scope =
+        later.map(|later| ReportScope::new(later.ledger, options, AmountTime::Any)).transpose()?;
     let later_sums = later_scope.as_ref().map(ExpectedSums::from_scope);
     let (known, known_scope) =
         later_sums.as_ref().zip(later_scope.as_ref()).unwrap_or((&expected, &scope));

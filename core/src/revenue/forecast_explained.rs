@@ -12,7 +12,7 @@ use super::{
     license_chain::{LinkedCompany, each_linked},
     money_units::money,
     options::ReportOptions,
-    report_scope::ReportScope,
+    report_scope::{AmountTime, ReportScope},
     table::TextTable,
 };
 use crate::value::{Number, ObjectId, Timestamp};
@@ -144,10 +144,11 @@ pub fn explain_forecast(
 ) -> Result<ForecastExplanation, ReportError> {
     let is_actual = cell.line == ForecastLine::Actual;
     let options = narrowed(options, cell.from, cell.to);
-    let asked = ReportScope::of_span(ledger, &options)?;
+    let asked = ReportScope::of_span(ledger, &options, AmountTime::Any)?;
     let later = later.filter(|_| is_actual);
-    let later_scope =
-        later.map(|later| ReportScope::of_span(later.ledger, &options)).transpose()?;
+    let later_scope = later
+        .map(|later| ReportScope::of_span(later.ledger, &options, AmountTime::Any))
+        .transpose()?;
     let scope = later_scope.as_ref().unwrap_or(&asked);
     let bound = scope.bounds.ends().last().copied().unwrap_or_default();
     let now = later.map_or(options.now, |later| later.now);

@@ -13,7 +13,7 @@ use super::{
     money_units::{CONVERTED_SCALE, number_of, ratio},
     options::{MovementView, ReportOptions},
     report_header::ReportHeader,
-    report_scope::ReportScope,
+    report_scope::{AmountTime, ReportScope},
     table::{TableRow, TextTable},
 };
 use crate::value::{Number, Timestamp, number::MONEY_SCALE};
@@ -79,7 +79,7 @@ pub struct CohortCell {
 /// When an option is invalid.
 pub fn cohorts(ledger: &Ledger, options: &ReportOptions) -> Result<Cohorts, ReportError> {
     check_interval(options.interval)?;
-    let scope = ReportScope::new(ledger, options)?;
+    let scope = ReportScope::new(ledger, options, AmountTime::Report)?;
     let windows = ReportWindows { starts: scope.bounds.starts(), ends: scope.bounds.ends() };
     let mut accounts: BTreeMap<Day, Account> = BTreeMap::new();
     each_company(&scope, |company| {

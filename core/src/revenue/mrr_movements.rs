@@ -19,7 +19,7 @@ use super::{
     overdue::{OverdueLicense, overdue_licenses},
     overlaps::{Overlap, overlaps_of},
     report_header::ReportHeader,
-    report_scope::ReportScope,
+    report_scope::{AmountTime, ReportScope},
     table::{TableRow, TextTable},
 };
 use crate::value::{Number, ObjectId, number::MONEY_SCALE};
@@ -138,7 +138,7 @@ pub fn mrr(
     options: &ReportOptions,
     segment: Option<CompanySegmentLookup<'_>>,
 ) -> Result<Movements, ReportError> {
-    let scope = ReportScope::new(ledger, options)?;
+    let scope = ReportScope::new(ledger, options, AmountTime::Report)?;
     let windows = ReportWindows { starts: scope.bounds.starts(), ends: scope.bounds.ends() };
     let segments = segment.map(|segment_of| Segments::from_scope(&scope, segment_of));
     let places = segments.as_ref().map_or(1, |segments| segments.names.len());
@@ -179,7 +179,7 @@ pub(super) fn rest_of(
     options: &ReportOptions,
     segment_of: CompanySegmentLookup<'_>,
 ) -> Result<BTreeSet<ObjectId>, ReportError> {
-    let scope = ReportScope::new(ledger, options)?;
+    let scope = ReportScope::new(ledger, options, AmountTime::Report)?;
     let places = Segments::from_scope(&scope, segment_of).places;
     let companies = ledger.companies(options.company).map(|(id, _)| id).zip(places);
     Ok(companies.filter(|(_, place)| *place == MAX_SEGMENTS).map(|(id, _)| id).collect())

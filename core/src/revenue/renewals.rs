@@ -18,7 +18,7 @@ use super::{
     renewal_line::{RenewalLine, RenewalLines},
     renewals_explained::RenewalsLine,
     report_header::ReportHeader,
-    report_scope::{Excluded, ReportScope, index},
+    report_scope::{AmountTime, Excluded, ReportScope, index},
     table::{TableRow, TextTable},
 };
 use crate::value::{Number, ObjectId, Timestamp, number::MONEY_SCALE};
@@ -151,7 +151,7 @@ pub fn renewals(
     by: RenewalsBy,
     listed: Option<RenewalOutcome>,
 ) -> Result<Renewals, ReportError> {
-    let scope = ReportScope::new(ledger, options)?;
+    let scope = ReportScope::new(ledger, options, AmountTime::Any)?;
     let windows = scope.bounds.len();
     let mut sums = vec![Vec::new(); ledger.currency_count()];
     sums.fill_with(|| vec![RenewalSums::default(); windows]);

@@ -9,7 +9,7 @@ use super::{
     options::ReportOptions,
     renewal_line::RenewalLine,
     renewals::{EndingLicense, RenewalSums, RenewalsBy},
-    report_scope::ReportScope,
+    report_scope::{AmountTime, ReportScope},
     table::TextTable,
 };
 use crate::value::Number;
@@ -91,7 +91,7 @@ pub fn explain_renewals(
     cell: RenewalsCell,
 ) -> Result<RenewalsExplanation, ReportError> {
     let options = narrowed(options, cell.from, cell.to);
-    let scope = ReportScope::of_span(ledger, &options)?;
+    let scope = ReportScope::of_span(ledger, &options, AmountTime::Any)?;
     let in_currency = scope.asked_currency(cell.currency.as_deref())?;
     let counter = LineCounter { scope: &scope, in_currency, name: cell.line.name() };
     let mut companies = Vec::new();

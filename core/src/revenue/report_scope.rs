@@ -28,6 +28,18 @@ pub(super) struct ReportScope<'r> {
     /// each interval. 0 where a rate is missing, and none without a base currency.
     pub(super) rates: Option<Vec<Vec<i128>>>,
     pub(super) missing: Vec<MissingRate>,
+    /// When the amounts of the report are due.
+    pub(super) amounts: AmountTime,
+}
+
+/// When licenses have the amounts of a report. Overdue ones, and the year before, are a part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AmountTime {
+    /// At any time: a renewal or a forecast can be after the report, or long after its license.
+    Any,
+    /// In the days of the report.
+    Report,
+    Now,
 }
 
 /// Filter of the licenses by product.
@@ -62,26 +74,32 @@ impl Excluded {
 }
 
 impl<'r> ReportScope<'r> {
-    pub(super) fn new(ledger: &'r Ledger, options: &'r ReportOptions) -> Result<Self, ReportError> {
+    pub(super) fn new(
+        ledger: &'r Ledger,
+        options: &'r ReportOptions,
+        amounts: AmountTime,
+    ) -> Result<Self, ReportError> {
         let bounds =
             IntervalBounds::between(options.from, options.to, options.interval, options.zone)?;
-        Self::with(ledger, options, bounds)
+        Self::with(ledger, options, bounds, amounts)
     }
 
     /// Scope with the whole report as its only interval.
     pub(super) fn of_span(
         ledger: &'r Ledger,
         options: &'r ReportOptions,
+        amounts: AmountTime,
     ) -> Result<Self, ReportError> {
         let bounds =
             IntervalBounds::around(options.from, options.to, options.interval, options.zone)?;
-        Self::with(ledger, options, bounds)
+        Self::with(ledger, options, bounds, amounts)
     }
 
     fn with(
         ledger: &'r Ledger,
         options: &'r ReportOptions,
         bounds: IntervalBounds,
+        amounts: AmountTime,
     ) -> Result<Self, ReportError> {
         options.check()?;
         let product = match &options.product {
@@ -99,6 +117,7 @@ impl<'r> ReportScope<'r> {
             base: None,
             rates: None,
             missing: Vec::new(),
+            amounts,
         };
         scope.find_currencies();
         scope.find_rates()?;

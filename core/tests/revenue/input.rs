@@ -83,8 +83,11 @@ fn bad_reports_are_rejected_with_a_code() {
     let two = ["EUR", "USD"]
         .map(|currency| LicenseFacts { currency: currency.into(), ..license(LICENSE) });
     let two = Ledger::new(two).unwrap();
-    let no_rates = ReportOptions { rates: Some(ExchangeRates::new("EUR")), ..asked.clone() };
-    let converted = svctrack_core::revenue::Cell { currency: None, ..cell };
+    let no_rates = ReportOptions {
+        rates: Some(ExchangeRates::new("EUR")),
+        ..options("2020-01-01", "2025-01-01", "2025-01-01")
+    };
+    let converted = svctrack_core::revenue::Cell { currency: None, to: no_rates.to, ..cell };
     let no_rate = "a currency has no rate";
     check(explain(&two, &no_rates, None, &converted), "not_converted", "currency", no_rate);
     let many = (0..201_u32)

@@ -21,6 +21,7 @@ mod input;
 mod model;
 #[path = "../../examples/mrr_of_csv.rs"]
 mod mrr_of_csv;
+mod needless_rates;
 mod random;
 mod sheet;
 mod support;

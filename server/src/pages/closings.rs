@@ -338,7 +338,8 @@ async fn view_of(visit: &Visit, chosen: &str) -> Result<ClosingsView, Error> {
         let at = compared.iter().position(|it| it.month == closing.month);
         let differences = at.map(|at| named.differences(compared.swap_remove(at)));
         let converted = closing.converted.map(|line| MonthFigures { is_converted: true, ..line });
-        let lines = closing.currencies.into_iter().chain(converted).map(figures).collect();
+        let of_each = closing.currencies.into_iter().filter(|figures| !figures.is_zero());
+        let lines = of_each.chain(converted).map(figures).collect();
         ClosingLine {
             closed_by: label(&closing.closed_by),
             reopened: reopened(closing.reopened),
@@ -373,6 +374,8 @@ async fn next_month(
             mrr(visit, closings, days).await?;
         let converted = converted.and_then(|series| series.first(true));
         let of_each = currencies.into_iter().filter_map(|series| series.first(false));
+        // Currencies whose licenses are at another time.
+        let of_each = of_each.filter(|figures| !figures.is_zero());
         let (month, options) = (view.figures.month.clone(), options_of(closings.last()));
         let figures = |line: MonthFigures| {
             let explained = explained((&month, None), &options, &line);

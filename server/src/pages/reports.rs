@@ -195,6 +195,11 @@ fn tables(text: &str, report: &str, query: &[(&str, &str)]) -> Result<Vec<Report
         let row = row.map(|(text, path)| ReportCell { text, path, unit: None });
         groups.entry(group).or_default().push(row.collect());
     }
+    let is_zero = |rows: &[Vec<ReportCell>]| rows.iter().flatten().all(|cell| cell.path.is_none());
+    if !groups.values().all(|rows| is_zero(rows)) {
+        // A currency whose amounts are at another time.
+        groups.retain(|(is_own, _), rows| !*is_own || !is_zero(rows));
+    }
     let currencies: BTreeSet<&String> = groups.keys().map(|(_, currency)| currency).collect();
     if currencies.len() == 1 && groups.len() > 1 {
         // The total of a single currency.

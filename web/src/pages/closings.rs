@@ -40,6 +40,11 @@ pub struct MonthFigures {
 }
 
 impl MonthFigures {
+    /// Whether there is nothing in the currency.
+    pub fn is_zero(&self) -> bool {
+        self.customers == 0 && self.movements().iter().all(|amount| *amount == 0.0)
+    }
+
     fn movements(&self) -> [f64; 7] {
         [
             self.start,
