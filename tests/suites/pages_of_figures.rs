@@ -432,6 +432,37 @@ async fn amounts_are_in_the_chosen_currency_or_the_page_names_the_missing_rates(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_renewal_rate_leads_to_its_quotient() {
+    let server = server().await;
+    let renewed = json!({
+        "companyId": "extid-acme", "externalId": "old", "_currency": "EUR", "product": "Plan", "mrr": 80,
+        "fromDate": "2025-03-01", "toDate": "2026-02-28", "fixedPeriod": true, "renewalStatus": "renewed",
+    });
+    let successor = json!({
+        "companyId": "extid-acme", "_currency": "EUR", "product": "Plan", "mrr": 100, "parent": "extid-old",
+        "fromDate": "2026-03-01", "toDate": "2027-02-28", "fixedPeriod": true,
+    });
+    for license in [renewed, successor] {
+        let stored = server.client.post("/licenses", &license).await;
+        assert_eq!(stored.status, StatusCode::OK, "{}", stored.text());
+    }
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let days = "from=2026-01-01&to=2026-06-01&interval=month";
+    let report = page(&reader, &format!("/app/reports/renewals?{days}")).await;
+    let rates = report.split("<a href=\"").filter(|link| link.contains(">125"));
+    let links: Vec<_> = rates.map(|link| link.split('"').next().unwrap()).collect();
+    assert_eq!(links.len(), 2, "net, of all and of decided: {report}");
+    for link in links {
+        let html = page(&reader, &link.replace("&amp;", "&")).await;
+        for text in
+            ["Gross: 80 / 80 = 100.00 %", "Net: 100 / 80 = 125.00 %", "Net of decided: 100 / 80"]
+        {
+            assert!(html.contains(text), "{text}: {html}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_period_without_activities_has_no_table_of_zeros() {
     let server = server().await;
     let reader = sign_in(&server.anonymous, &token(&server)).await;

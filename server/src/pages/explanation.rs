@@ -16,8 +16,8 @@ use super::{
     by_ids::{by_ids, text},
     explained_usage,
     paging::{PageAddress, paging},
+    ratios::{self, SPAN},
     respond::{see, shown},
-    retention_ratios::{self, SPAN},
     submitted_form::{problems_of_address, sent},
     visit::Visit,
 };
@@ -29,8 +29,9 @@ use crate::{
 
 /// Report whose figures count users.
 pub(super) const USAGE: &str = "usage";
-/// Report whose figures are ratios.
+/// Reports whose figures are parts of ratios.
 pub(super) const RETENTION: &str = "retention";
+pub(super) const RENEWALS: &str = "renewals";
 /// Companies or users on a page.
 const SHOWN: usize = 50;
 /// Parameters that the page of a report does not have.
@@ -51,8 +52,8 @@ const DAY_CHARS: usize = 10;
 /// Reports whose figures can be explained, and the lines of each.
 const LINES: &[(&str, &[&str])] = &[
     ("mrr", ReportLine::NAMES),
-    ("retention", ReportLine::NAMES),
-    ("renewals", RenewalsLine::NAMES),
+    (RETENTION, ReportLine::NAMES),
+    (RENEWALS, RenewalsLine::NAMES),
     ("forecast", ForecastLine::NAMES),
     (USAGE, UsageLine::NAMES),
 ];
@@ -205,9 +206,7 @@ pub(super) async fn explain(visit: Visit, request: RoutedRequest<'_>) -> Result<
                 USAGE => explained_usage::fill(&visit, &mut view, &text, place).await?,
                 _ => fill(&visit, &mut view, &text, place).await?,
             }
-            if report == RETENTION {
-                view.ratios = retention_ratios::ratios(&visit, &query).await?;
-            }
+            view.ratios = ratios::ratios(&visit, &report, &query).await?;
         }
         Err(Ok(issues)) => view.problems = problems_of_address(issues, property_label),
         Err(Err(error)) => return Err(error),

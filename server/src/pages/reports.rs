@@ -13,9 +13,9 @@ use super::{
     currencies::{CURRENCY, CurrencyName, missing_rates},
     excluded_licenses::{ExcludedLicenses, excluded},
     explanation::{Figures, USAGE},
+    ratios::SPAN,
     report_choices::{MRR, choices_of, default_days, labels_of},
     respond::shown as page_of,
-    retention_ratios::SPAN,
     submitted_form::problems_of_address,
     visit::Visit,
 };

@@ -243,7 +243,7 @@ pub fn token_page(shell: &Shell, view: &TokenView) -> Page {
         @if can_rotate {
             section aria-labelledby="h-rotate" {
                 h2 #h-rotate { "Rotate" }
-                p { "Issues a successor with the same scopes. The old token stays valid for a while, so that programs can switch." }
+                p { "Issues a successor with the same scopes and lifetime, which begins now. The old token stays valid for a while, so that programs can switch." }
                 form.choices method="post" action=(rotate) {
                     (csrf(shell))
                     div {

@@ -1,0 +1,176 @@
+//! The ratios that a figure of retention or of the renewals is a part of, as the report computes them.
+
+use serde::{Deserialize, de::DeserializeOwned};
+use svctrack_web::pages::{Ratio, RatioFormula, address};
+
+use super::{
+    explanation::{RENEWALS, RETENTION},
+    visit::Visit,
+};
+use crate::error::Error;
+
+/// Parameters of an explanation that the report itself does not have.
+const OF_EXPLANATION: &[&str] = &["explain", "period", "currency", "segment", "cohort"];
+/// Period of a figure of the whole report.
+pub(super) const SPAN: &str = "span";
+
+/// The ratios that a figure of a report is a part of.
+pub(super) async fn ratios(
+    visit: &Visit,
+    report: &str,
+    pairs: &[(&str, &str)],
+) -> Result<Vec<Ratio>, Error> {
+    match report {
+        RETENTION => of_retention(visit, pairs).await,
+        RENEWALS if asked(pairs, "explain") == Some("renewed") => of_renewals(visit, pairs).await,
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn asked<'q>(pairs: &[(&str, &'q str)], name: &str) -> Option<&'q str> {
+    pairs.iter().find(|(known, _)| *known == name).map(|pair| pair.1)
+}
+
+/// The report that has the figure.
+async fn report<T: DeserializeOwned>(
+    visit: &Visit,
+    name: &str,
+    pairs: &[(&str, &str)],
+) -> Result<T, Error> {
+    let of_report = pairs.iter().filter(|(name, _)| !OF_EXPLANATION.contains(name));
+    let of_report: Vec<_> = of_report.copied().collect();
+    visit.api.get(&address("/reports/{}", &[name], &of_report)).await
+}
+
+/// Retention, as far as the ratios need it.
+#[derive(Deserialize)]
+struct Retention {
+    formulas: Formulas,
+    currencies: Vec<Series>,
+    converted: Option<Series>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Formulas {
+    gross_mrr_churn: String,
+    net_mrr_churn: String,
+}
+
+#[derive(Deserialize)]
+struct Series {
+    currency: String,
+    rows: Vec<Row>,
+    span: Row,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    period: String,
+    base: f64,
+    kept: f64,
+    retained: f64,
+    customers: f64,
+    lost_customers: f64,
+    grr: Option<f64>,
+    nrr: Option<f64>,
+    gross_mrr_churn: Option<f64>,
+    net_mrr_churn: Option<f64>,
+    logo_churn: Option<f64>,
+}
+
+/// The ratios of retention that a figure is a part of; all of them for the base.
+async fn of_retention(visit: &Visit, pairs: &[(&str, &str)]) -> Result<Vec<Ratio>, Error> {
+    let report: Retention = report(visit, RETENTION, pairs).await?;
+    let series = match asked(pairs, "currency") {
+        Some(currency) => report.currencies.iter().find(|series| series.currency == currency),
+        None => report.converted.as_ref(),
+    };
+    let Some(series) = series else { return Ok(Vec::new()) };
+    let row = match asked(pairs, "period") {
+        Some(period) if period != SPAN => series.rows.iter().find(|row| row.period == period),
+        _ => Some(&series.span),
+    };
+    let line = asked(pairs, "explain").unwrap_or_default();
+    Ok(row.map(|row| of_row(row, &report.formulas, line)).unwrap_or_default())
+}
+
+fn of_row(row: &Row, formulas: &Formulas, line: &str) -> Vec<Ratio> {
+    let quotient = RatioFormula::Quotient;
+    let text = |formula: &String| RatioFormula::Text(formula.clone());
+    let ratios = [
+        ("kept", "GRR", row.grr, quotient(row.kept, row.base)),
+        ("base", "Gross MRR churn", row.gross_mrr_churn, text(&formulas.gross_mrr_churn)),
+        ("retained", "NRR", row.nrr, quotient(row.retained, row.base)),
+        ("base", "Net MRR churn", row.net_mrr_churn, text(&formulas.net_mrr_churn)),
+        ("churn", "Logo churn", row.logo_churn, quotient(row.lost_customers, row.customers)),
+    ];
+    let of_line = ratios.into_iter().filter(|(of, ..)| line == "base" || line == *of);
+    of_line
+        .filter_map(|(_, name, share, formula)| Some(Ratio { name, formula, share: share? }))
+        .collect()
+}
+
+/// Renewals, as far as the ratios need them.
+#[derive(Deserialize)]
+struct Renewals {
+    currencies: Vec<RenewalSeries>,
+    converted: Option<RenewalSeries>,
+}
+
+#[derive(Deserialize)]
+struct RenewalSeries {
+    currency: String,
+    rows: Vec<RenewalRow>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RenewalRow {
+    period: String,
+    base: f64,
+    renewed: f64,
+    upgrade: f64,
+    overdue: f64,
+    open: f64,
+    of_base: RenewalRates,
+    of_decided: RenewalRates,
+}
+
+#[derive(Deserialize)]
+struct RenewalRates {
+    gross: Option<f64>,
+    net: Option<f64>,
+    logo: Option<f64>,
+}
+
+/// The renewal rates of the period of a figure.
+async fn of_renewals(visit: &Visit, pairs: &[(&str, &str)]) -> Result<Vec<Ratio>, Error> {
+    let report: Renewals = report(visit, RENEWALS, pairs).await?;
+    let series = match asked(pairs, "currency") {
+        Some(currency) => report.currencies.into_iter().find(|it| it.currency == currency),
+        None => report.converted,
+    };
+    let period = asked(pairs, "period").unwrap_or_default();
+    let row = series.and_then(|series| series.rows.into_iter().find(|row| row.period == period));
+    let Some(row) = row else { return Ok(Vec::new()) };
+    let decided = row.base - row.overdue - row.open;
+    let companies =
+        || RatioFormula::Text("companies with a renewed license / companies".to_owned());
+    let with_upgrade = row.renewed + row.upgrade;
+    let quotient = RatioFormula::Quotient;
+    let (of_base, of_decided) = (row.of_base, row.of_decided);
+    let ratios = [
+        ("Gross", of_base.gross, quotient(row.renewed, row.base)),
+        ("Net", of_base.net, quotient(with_upgrade, row.base)),
+        ("Logo", of_base.logo, companies()),
+        ("Gross of decided", of_decided.gross, quotient(row.renewed, decided)),
+        ("Net of decided", of_decided.net, quotient(with_upgrade, decided)),
+        ("Logo of decided", of_decided.logo, companies()),
+    ];
+    let known = ratios.into_iter();
+    Ok(known
+        .filter_map(|(name, share, formula)| Some(Ratio { name, formula, share: share? }))
+        .collect())
+}
