@@ -427,12 +427,17 @@ async fn amounts_are_in_the_chosen_currency_or_the_page_names_the_missing_rates(
         let html = page(&reader, &format!("/app/customers?baseCurrency=USD&{query}")).await;
         assert!(html.contains(expected), "{query}: {html}");
     }
+    // A currency of another time is none of those that are converted, and hides no reason.
+    let old = json!({"companyId": "extid-beta", "_currency": "DEM", "product": "Old", "mrr": 9, "fromDate": "2001-01-01", "toDate": "2003-01-01", "renewalStatus": "lost", "lostReason": "price"});
+    assert_eq!(server.client.post("/licenses", &old).await.status, StatusCode::OK);
+    let html = page(&reader, &format!("/app/reports/renewals?{days}&baseCurrency=USD")).await;
+    assert!(html.contains("There is no exchange rate from DEM, SEK to USD."), "{html}");
     let html = page(&reader, "/app/customers?baseCurrency=GBP&offset=50").await;
     assert!(html.contains("No amounts in GBP."), "{html}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_renewal_rate_leads_to_its_quotient() {
+async fn a_rate_or_an_average_leads_to_its_quotient() {
     let server = server().await;
     let renewed = json!({
         "companyId": "extid-acme", "externalId": "old", "_currency": "EUR", "product": "Plan", "mrr": 80,
@@ -448,6 +453,8 @@ async fn a_renewal_rate_leads_to_its_quotient() {
     }
     let reader = sign_in(&server.anonymous, &token(&server)).await;
     let days = "from=2026-01-01&to=2026-06-01&interval=month";
+    let mrr = format!("/app/reports/mrr/explain?{days}&period=2026-01&currency=EUR&explain=end");
+    assert!(page(&reader, &mrr).await.contains("ARPA: 180 / 1 = 180<"));
     let report = page(&reader, &format!("/app/reports/renewals?{days}")).await;
     let rates = report.split("<a href=\"").filter(|link| link.contains(">125"));
     let links: Vec<_> = rates.map(|link| link.split('"').next().unwrap()).collect();

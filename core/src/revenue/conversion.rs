@@ -11,8 +11,8 @@ use super::{
 };
 use crate::value::time::DAY_MS;
 
-/// How long before a report amounts can count: retention compares with those of a year before.
-const YEAR_BEFORE_MS: i64 = 366 * DAY_MS;
+/// No year is longer.
+const YEAR_MS: i64 = 366 * DAY_MS;
 
 /// A currency without a rate.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -80,19 +80,23 @@ impl ReportScope<'_> {
         needed
     }
 
-    /// Whether the license has an amount in the time of the report, or in the year before, or is overdue.
+    /// Whether the license is running in the time of the report, or is overdue.
     fn has_amount(&self, license: &License) -> bool {
         let now = self.options.now.as_ms();
         let (starts, ends) = (self.bounds.starts(), self.bounds.ends());
         let (first, last) = match (self.amounts, starts.first().zip(ends.last())) {
             (AmountTime::Report, Some((first, last))) => (*first, *last),
+            (AmountTime::ReportAndYearBefore, Some((first, last))) => {
+                (first.saturating_sub(YEAR_MS), *last)
+            }
             (AmountTime::Now, _) => (now, now.saturating_add(1)),
             (AmountTime::Any, _) | (_, None) => return true,
         };
-        let has_ended = license.end < first.saturating_sub(YEAR_BEFORE_MS);
+        // A gap to a later license is bridged, and the days of a zone begin at other times.
+        let bridged = DAY_MS * (i64::from(self.options.gap_days) + 1);
+        let has_ended = license.end < first.saturating_sub(bridged);
         let is_overdue = license.expires() && license.is_ongoing();
-        let is_something = (license.mrr, license.arr()) != (0, 0);
-        is_something && license.from < last && (!has_ended || is_overdue)
+        license.from < last && (!has_ended || is_overdue)
     }
 
     /// The days of the rows of rates.

@@ -32,13 +32,15 @@ pub(super) struct ReportScope<'r> {
     pub(super) amounts: AmountTime,
 }
 
-/// When licenses have the amounts of a report. Overdue ones, and the year before, are a part of it.
+/// When licenses have the amounts of a report; those of overdue ones are from earlier times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AmountTime {
     /// At any time: a renewal or a forecast can be after the report, or long after its license.
     Any,
     /// In the days of the report.
     Report,
+    /// The same, and in the year before, with which retention compares.
+    ReportAndYearBefore,
     Now,
 }
 

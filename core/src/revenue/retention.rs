@@ -102,7 +102,7 @@ pub struct RetentionRow {
 /// # Errors
 /// When an option is invalid.
 pub fn retention(ledger: &Ledger, options: &ReportOptions) -> Result<Retention, ReportError> {
-    let scope = ReportScope::new(ledger, options, AmountTime::Report)?;
+    let scope = ReportScope::new(ledger, options, AmountTime::ReportAndYearBefore)?;
     let (starts, ends) = (scope.bounds.starts(), scope.bounds.ends());
     let (year_days, years) = scope.bounds.a_year_before_ends(options.zone)?;
     let (first, last) = (starts.get(..1), ends.len().checked_sub(1).and_then(|at| ends.get(at..)));

@@ -48,12 +48,13 @@ impl ValidationError {
     }
 
     /// The message for a page: without backticks around names, and without the `_` that the names of some members begin
-    /// with, as their labels have none. A date is as the fields of forms have it.
+    /// with, as their labels have none. Days and missing values are as the fields of forms have them.
     pub fn plain_message(&self) -> String {
         let member = self.member();
         let quoted = format!("`{member}`");
         let message = self.message.replace(&quoted, member.trim_start_matches('_'));
-        message.replace(DATE_FORM, "a day such as 2026-01-31").replace('`', "")
+        let message = message.replace(DATE_FORM, "a day such as 2026-01-31").replace('`', "");
+        message.replace("T00:00:00.000Z", "").replace("must not be null", "must not be empty")
     }
 }
 
@@ -84,6 +85,11 @@ mod tests {
         assert_eq!(date.plain_message(), "fromDate must be a day such as 2026-01-31");
         let of_body = ValidationError::of_body("x", "`name` or `email` is required");
         assert_eq!(of_body.plain_message(), "name or email is required");
+        let message =
+            "`toDate` must be after `fromDate`, 2026-01-31T00:00:00.000Z; it must not be null";
+        let day = ValidationError::of_member("toDate", "too_early", message);
+        let shown = "toDate must be after fromDate, 2026-01-31; it must not be empty";
+        assert_eq!(day.plain_message(), shown);
     }
 
     #[test]

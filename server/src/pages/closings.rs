@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 
 use futures_util::try_join;
-use poem::{Response, http::Method};
+use poem::{
+    Response,
+    http::{Method, header},
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use svctrack_core::{
     revenue::{ReportError, days_of_month},
     value::Day,
 };
+use svctrack_store::StoreError;
 use svctrack_web::pages::{
     ClosingLine, ClosingsView, CompanyDifference, Differences, FigureChange, MonthFigures,
     NextMonth, Problem, Reopening, Shell, TokenLine, address, closings_page,
@@ -138,10 +142,11 @@ pub(super) async fn list(visit: Visit, request: RoutedRequest<'_>) -> Result<Res
 /// `POST /app/closings`: closes a month, if its figures are those that the page showed.
 pub(super) async fn close(visit: Visit, mut request: RoutedRequest<'_>) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
-    let (month, seen) = (sent(&pairs, "month").trim(), sent(&pairs, "shown"));
+    let month = sent(&pairs, "month").trim();
+    let seen = pairs.iter().find(|(name, _)| name == "shown").map(|(_, text)| text.as_str());
     let view = view_of(&visit, month).await?;
     let next = view.next.as_ref().filter(|next| next.figures.month == month);
-    if !seen.is_empty() && next.is_some_and(|next| next.shown() != seen) {
+    if next.zip(seen).is_some_and(|(next, seen)| next.shown() != seen) {
         return rejected_with(&visit, month, CHANGED).await;
     }
     let options = options_of(closings(&visit).await?.0.last());
@@ -158,16 +163,20 @@ pub(super) async fn reopen(
 ) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let month = path_part(&request, "month").unwrap_or_default();
-    let (closed, _) = closings(&visit).await?;
     let seen = sent(&pairs, "closedAt");
-    let is_seen = |closing: &Closing| seen.is_empty() || closing.closed_at == seen;
-    if !closed.iter().any(|closing| closing.month == month && is_seen(closing)) {
-        return rejected_with(&visit, "", REOPENED).await;
-    }
+    let stored = visit.api.record(&address("/reports/closings/{}", &[&month], &[])).await;
+    let version = match stored {
+        Ok((closing, version)) if seen.is_empty() || text(&closing, "closedAt") == seen => version,
+        Ok(_) | Err(Error::NotFound(_)) => return rejected_with(&visit, "", REOPENED).await,
+        Err(error) => return Err(error),
+    };
     let reason = [("reason", sent(&pairs, "reason"))];
     let path = address("/reports/closings/{}", &[&month], &reason);
-    let done = visit.api.send(Method::DELETE, &path, &[], &Value::Null).await;
-    after(&visit, done, ("", "reopened")).await
+    let headers = [(header::IF_MATCH, version.as_str())];
+    match visit.api.send(Method::DELETE, &path, &headers, &Value::Null).await {
+        Err(Error::Store(StoreError::Changed)) => rejected_with(&visit, "", REOPENED).await,
+        done => after(&visit, done, ("", "reopened")).await,
+    }
 }
 
 /// The closed months, with a problem of no field.

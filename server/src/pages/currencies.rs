@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
-use svctrack_core::{resources::settings::Currencies, value::Day};
+use svctrack_core::resources::settings::Currencies;
 use svctrack_web::pages::{Choice, MissingRates, address};
 
 use super::{submitted_form::sent, visit::Visit};
@@ -16,8 +16,27 @@ pub(super) const CURRENCY: &str = "baseCurrency";
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
-    currencies: Vec<CurrencyName>,
-    missing_rates: Vec<CurrencyName>,
+    currencies: Vec<PaidCurrency>,
+}
+
+/// A currency of licenses, with what is paid in it.
+#[derive(Deserialize)]
+struct PaidCurrency {
+    currency: String,
+    rows: Vec<PaidAmounts>,
+}
+
+#[derive(Deserialize)]
+struct PaidAmounts {
+    end: f64,
+    overdue: f64,
+}
+
+/// Currencies of the licenses.
+pub(super) struct LicenseCurrencies {
+    pub(super) all: Vec<String>,
+    /// Those in which customers pay now, or owe.
+    pub(super) paid: Vec<String>,
 }
 
 /// A currency among the others of a report.
@@ -40,26 +59,22 @@ impl CurrencyName {
     }
 }
 
-/// The report of the day before another, or of today, which has every currency of the licenses.
-async fn report_of_day(visit: &Visit, chosen: Option<&str>, to: &str) -> Result<Report, Error> {
-    let days = Day::parse(to).map(|to| (to.before().to_string(), to.to_string()));
-    let (from, to) = days.unwrap_or_else(|| (visit.day(0), visit.day(1)));
+/// Currencies of the licenses, which the report of today has.
+pub(super) async fn license_currencies(visit: &Visit) -> Result<LicenseCurrencies, Error> {
+    let (from, to) = (visit.day(0), visit.day(1));
     let query = [("from", from.as_str()), ("to", to.as_str())];
-    let chosen = chosen.map(|currency| (CURRENCY, currency));
-    let query: Vec<_> = query.into_iter().chain(chosen).collect();
-    visit.api.get(&address("/reports/mrr", &[], &query)).await
-}
-
-/// Currencies of the licenses.
-pub(super) async fn license_currencies(visit: &Visit) -> Result<Vec<String>, Error> {
-    let report = report_of_day(visit, None, "").await?;
-    Ok(report.currencies.into_iter().map(|it| it.currency).collect())
+    let report: Report = visit.api.get(&address("/reports/mrr", &[], &query)).await?;
+    let is_paid =
+        |of: &&PaidCurrency| of.rows.iter().any(|row| (row.end, row.overdue) != (0.0, 0.0));
+    let paid = report.currencies.iter().filter(is_paid).map(|it| it.currency.clone()).collect();
+    let all = report.currencies.into_iter().map(|it| it.currency).collect();
+    Ok(LicenseCurrencies { all, paid })
 }
 
 /// Currencies of the licenses, if the token may read reports, and the report can be made: a form is shown without them.
 pub(super) async fn known_currencies(visit: &Visit) -> Vec<String> {
     match visit.api.may("reports:read") {
-        true => license_currencies(visit).await.unwrap_or_default(),
+        true => license_currencies(visit).await.map(|found| found.all).unwrap_or_default(),
         false => Vec::new(),
     }
 }
@@ -82,26 +97,8 @@ pub(super) fn currency_choice(
     Choice { name: CURRENCY, value: chosen.to_owned(), values, ..Choice::default() }
 }
 
-/// Currencies that cannot be converted into the chosen one at the end of a report; none if all can.
-pub(super) async fn missing_rates(
-    visit: &Visit,
-    chosen: &str,
-    to: &str,
-) -> Result<Option<MissingRates>, Error> {
-    let missing = match chosen {
-        "" => Vec::new(),
-        chosen => report_of_day(visit, Some(chosen), to).await?.missing_rates,
-    };
-    Ok(missing_into(visit, chosen, missing))
-}
-
 /// Missing rates into the chosen currency; none where no currency is chosen, since each is shown then.
-pub(super) fn missing_into(
-    visit: &Visit,
-    chosen: &str,
-    missing: Vec<CurrencyName>,
-) -> Option<MissingRates> {
-    let of: Vec<String> = missing.into_iter().map(|it| it.currency).collect();
+pub(super) fn missing_into(visit: &Visit, chosen: &str, of: Vec<String>) -> Option<MissingRates> {
     let may_set = visit.api.may("admin");
     let is_missing = !chosen.is_empty() && !of.is_empty();
     is_missing.then(|| MissingRates { chosen: chosen.to_owned(), of, may_set })

@@ -159,7 +159,7 @@ pub(super) async fn ranked(
     let (shown, at) = (SHOWN.to_string(), offset.to_string());
     let text = Some("each customer's currency".to_owned());
     let licensed = license_currencies(visit).await?;
-    let currency = Choice { text, ..currency_choice(visit, pairs, &licensed) };
+    let currency = Choice { text, ..currency_choice(visit, pairs, &licensed.all) };
     let filters = filters(pairs);
     let mut chosen = vec![("sort", sort.as_str())];
     chosen.extend(Some((CURRENCY, &*currency.value)).filter(|(_, chosen)| !chosen.is_empty()));
@@ -169,7 +169,7 @@ pub(super) async fn ranked(
         address(path, &[], &[&chosen[..], &of_report, more].concat())
     };
     let path = asked("/reports/customers", &[("limit", &shown), ("offset", &at)]);
-    let mut found: Customers = visit.api.get(&path).await?;
+    let found: Customers = visit.api.get(&path).await?;
     let (list, query) = (ViewedList::of_customers(), query_of(&sort, &currency, &filters));
     let page_at = |offset: usize| {
         let query = query.iter().map(|(name, text)| ((*name).to_owned(), text.clone()));
@@ -177,13 +177,13 @@ pub(super) async fn ranked(
     };
     let paging = paging((offset, SHOWN), (found.rows.len(), Some(found.total as u64)), page_at);
     let unranked = found.unranked(visit);
-    let missing = std::mem::take(&mut found.missing);
+    let missing: Vec<_> = found.missing.iter().map(|it| it.currency.clone()).collect();
     let excluded = excluded(&found.excluded);
     let mut lines = found.lines();
     add_owners(visit, &mut lines).await?;
     // Customers with amounts are listed, whatever others lack.
     let missing_rates = missing_into(visit, &currency.value, missing)
-        .filter(|missing| licensed.iter().all(|currency| missing.of.contains(currency)));
+        .filter(|missing| licensed.paid.iter().all(|currency| missing.of.contains(currency)));
     Ok(CustomersView {
         missing_rates,
         excluded,

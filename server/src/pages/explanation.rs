@@ -17,6 +17,7 @@ use super::{
     explained_usage,
     paging::{PageAddress, paging},
     ratios::{self, SPAN},
+    report_names::{FORECAST, MRR, RENEWALS, RETENTION, USAGE},
     respond::{see, shown},
     submitted_form::{problems_of_address, sent},
     visit::Visit,
@@ -27,11 +28,6 @@ use crate::{
     routes::query_pairs,
 };
 
-/// Report whose figures count users.
-pub(super) const USAGE: &str = "usage";
-/// Reports whose figures are parts of ratios.
-pub(super) const RETENTION: &str = "retention";
-pub(super) const RENEWALS: &str = "renewals";
 /// Companies or users on a page.
 const SHOWN: usize = 50;
 /// Parameters that the page of a report does not have.
@@ -51,37 +47,37 @@ const OF_EXPLANATIONS: &[&str] = &[
 const DAY_CHARS: usize = 10;
 /// Reports whose figures can be explained, and the lines of each.
 const LINES: &[(&str, &[&str])] = &[
-    ("mrr", ReportLine::NAMES),
+    (MRR, ReportLine::NAMES),
     (RETENTION, ReportLine::NAMES),
     (RENEWALS, RenewalsLine::NAMES),
-    ("forecast", ForecastLine::NAMES),
+    (FORECAST, ForecastLine::NAMES),
     (USAGE, UsageLine::NAMES),
 ];
 /// Lines of columns that are counts and rates: report, column, line.
 const COLUMN_LINES: &[(&str, &str, &str)] = &[
-    ("mrr", "customers", "end"),
-    ("mrr", "newCustomers", "new"),
-    ("mrr", "reactivatedCustomers", "reactivation"),
-    ("mrr", "churnedCustomers", "churn"),
-    ("mrr", "arpa", "end"),
-    ("mrr", "asp", "new"),
-    ("mrr", "overdueLicenses", "overdue"),
-    ("retention", "customers", "base"),
-    ("retention", "lostCustomers", "churn"),
-    ("retention", "grrPercent", "kept"),
-    ("retention", "nrrPercent", "retained"),
-    ("retention", "grossMrrChurnPercent", "base"),
-    ("retention", "netMrrChurnPercent", "base"),
-    ("retention", "logoChurnPercent", "churn"),
-    ("renewals", "licenses", "base"),
-    ("renewals", "companies", "base"),
-    ("renewals", "grossPercent", "renewed"),
-    ("renewals", "netPercent", "renewed"),
-    ("renewals", "logoPercent", "renewed"),
-    ("renewals", "grossOfDecidedPercent", "renewed"),
-    ("renewals", "netOfDecidedPercent", "renewed"),
-    ("renewals", "logoOfDecidedPercent", "renewed"),
-    ("forecast", "difference", "actual"),
+    (MRR, "customers", "end"),
+    (MRR, "newCustomers", "new"),
+    (MRR, "reactivatedCustomers", "reactivation"),
+    (MRR, "churnedCustomers", "churn"),
+    (MRR, "arpa", "end"),
+    (MRR, "asp", "new"),
+    (MRR, "overdueLicenses", "overdue"),
+    (RETENTION, "customers", "base"),
+    (RETENTION, "lostCustomers", "churn"),
+    (RETENTION, "grrPercent", "kept"),
+    (RETENTION, "nrrPercent", "retained"),
+    (RETENTION, "grossMrrChurnPercent", "base"),
+    (RETENTION, "netMrrChurnPercent", "base"),
+    (RETENTION, "logoChurnPercent", "churn"),
+    (RENEWALS, "licenses", "base"),
+    (RENEWALS, "companies", "base"),
+    (RENEWALS, "grossPercent", "renewed"),
+    (RENEWALS, "netPercent", "renewed"),
+    (RENEWALS, "logoPercent", "renewed"),
+    (RENEWALS, "grossOfDecidedPercent", "renewed"),
+    (RENEWALS, "netOfDecidedPercent", "renewed"),
+    (RENEWALS, "logoOfDecidedPercent", "renewed"),
+    (FORECAST, "difference", "actual"),
 ];
 
 /// Table of a report, in which each figure links to its explanation.

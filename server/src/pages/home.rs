@@ -16,10 +16,11 @@ use super::{
     customers::{CUSTOMER, Customers},
     demo,
     excluded_licenses::{ExcludedLicenses, excluded},
-    explanation::{self, USAGE},
+    explanation,
     issues::PARKED,
     paging::number_of,
     renewals,
+    report_names::USAGE,
     respond::{html, see},
     visit::Visit,
 };

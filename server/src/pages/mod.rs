@@ -32,6 +32,7 @@ mod records;
 mod references;
 mod renewals;
 mod report_choices;
+mod report_names;
 mod reports;
 pub(crate) mod respond;
 mod save_record;

@@ -1,10 +1,10 @@
-//! The ratios that a figure of retention or of the renewals is a part of, as the report computes them.
+//! The ratios that a figure of a report is a part of, as the report computes them.
 
 use serde::{Deserialize, de::DeserializeOwned};
-use svctrack_web::pages::{Ratio, RatioFormula, address};
+use svctrack_web::pages::{Ratio, RatioFormula, RatioValue, address};
 
 use super::{
-    explanation::{RENEWALS, RETENTION},
+    report_names::{MRR, RENEWALS, RETENTION},
     visit::Visit,
 };
 use crate::error::Error;
@@ -23,6 +23,7 @@ pub(super) async fn ratios(
     match report {
         RETENTION => of_retention(visit, pairs).await,
         RENEWALS if asked(pairs, "explain") == Some("renewed") => of_renewals(visit, pairs).await,
+        MRR if asked(pairs, "segment").is_none() => of_mrr(visit, pairs).await,
         _ => Ok(Vec::new()),
     }
 }
@@ -108,7 +109,9 @@ fn of_row(row: &Row, formulas: &Formulas, line: &str) -> Vec<Ratio> {
     ];
     let of_line = ratios.into_iter().filter(|(of, ..)| line == "base" || line == *of);
     of_line
-        .filter_map(|(_, name, share, formula)| Some(Ratio { name, formula, share: share? }))
+        .filter_map(|(_, name, share, formula)| {
+            Some(Ratio { name, formula, value: RatioValue::Share(share?) })
+        })
         .collect()
 }
 
@@ -157,20 +160,68 @@ async fn of_renewals(visit: &Visit, pairs: &[(&str, &str)]) -> Result<Vec<Ratio>
     let Some(row) = row else { return Ok(Vec::new()) };
     let decided = row.base - row.overdue - row.open;
     let companies =
-        || RatioFormula::Text("companies with a renewed license / companies".to_owned());
+        |of: &str| RatioFormula::Text(format!("companies with a renewed license / {of}"));
     let with_upgrade = row.renewed + row.upgrade;
     let quotient = RatioFormula::Quotient;
     let (of_base, of_decided) = (row.of_base, row.of_decided);
     let ratios = [
         ("Gross", of_base.gross, quotient(row.renewed, row.base)),
         ("Net", of_base.net, quotient(with_upgrade, row.base)),
-        ("Logo", of_base.logo, companies()),
+        ("Logo", of_base.logo, companies("companies")),
         ("Gross of decided", of_decided.gross, quotient(row.renewed, decided)),
         ("Net of decided", of_decided.net, quotient(with_upgrade, decided)),
-        ("Logo of decided", of_decided.logo, companies()),
+        ("Logo of decided", of_decided.logo, companies("decided companies")),
     ];
     let known = ratios.into_iter();
     Ok(known
-        .filter_map(|(name, share, formula)| Some(Ratio { name, formula, share: share? }))
+        .filter_map(|(name, share, formula)| {
+            Some(Ratio { name, formula, value: RatioValue::Share(share?) })
+        })
         .collect())
+}
+
+/// MRR, as far as the ratios need it.
+#[derive(Deserialize)]
+struct Mrr {
+    currencies: Vec<MrrSeries>,
+    converted: Option<MrrSeries>,
+}
+
+#[derive(Deserialize)]
+struct MrrSeries {
+    currency: String,
+    rows: Vec<MrrRow>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MrrRow {
+    period: String,
+    end: f64,
+    customers: f64,
+    arpa: Option<f64>,
+    new: f64,
+    new_customers: f64,
+    asp: Option<f64>,
+}
+
+/// What a customer pays on average, at the end of the period of a figure, or as a new one.
+async fn of_mrr(visit: &Visit, pairs: &[(&str, &str)]) -> Result<Vec<Ratio>, Error> {
+    let line = asked(pairs, "explain").unwrap_or_default();
+    let Some(period) = asked(pairs, "period").filter(|_| ["end", "new"].contains(&line)) else {
+        return Ok(Vec::new());
+    };
+    let report: Mrr = report(visit, MRR, pairs).await?;
+    let series = match asked(pairs, "currency") {
+        Some(currency) => report.currencies.into_iter().find(|it| it.currency == currency),
+        None => report.converted,
+    };
+    let row = series.and_then(|series| series.rows.into_iter().find(|row| row.period == period));
+    let Some(row) = row else { return Ok(Vec::new()) };
+    let (name, value, formula) = match line {
+        "end" => ("ARPA", row.arpa, RatioFormula::Quotient(row.end, row.customers)),
+        _ => ("ASP", row.asp, RatioFormula::Quotient(row.new, row.new_customers)),
+    };
+    let ratio = value.map(|value| Ratio { name, formula, value: RatioValue::Amount(value) });
+    Ok(ratio.into_iter().collect())
 }

@@ -8,8 +8,8 @@ use svctrack_web::pages::{Choice, Problem, parameter_label, property_label};
 
 use super::{
     currencies::{CURRENCY, currency_choice, license_currencies},
-    explanation::{RETENTION, USAGE},
     references::{references, resolve},
+    report_names::{FORECAST, MRR, RENEWALS, RETENTION, USAGE},
     submitted_form::{sent, unknown_parameters},
     visit::Visit,
 };
@@ -18,10 +18,6 @@ use crate::error::Error;
 /// The parts of the usage report, by their names in the API.
 const PARTS: &[&str] = &["figures", "cohorts", "actions"];
 
-/// Report whose figures can be split by a property of companies.
-pub(super) const MRR: &str = "mrr";
-/// Report of renewals, by the end of licenses or by their last day of notice.
-const RENEWALS: &str = "renewals";
 /// Label of `by` in the report of renewals.
 const DUE_AT: &str = "Due at";
 
@@ -30,8 +26,6 @@ const PARAMETERS: &[&str] = &["from", "to", "interval", "companyId", "by", "part
 
 /// Months that a report shows by default: a year until now, or a year from now.
 const MONTHS: i32 = 12;
-/// Report that looks ahead.
-const FORECAST: &str = "forecast";
 
 /// Parameters of a report, each with the value that was chosen, or its default; and what is wrong with them.
 pub(super) async fn choices_of(
@@ -70,7 +64,7 @@ pub(super) async fn choices_of(
     } else {
         let text = Some("each currency and total".to_owned());
         let licensed = license_currencies(visit).await?;
-        choices.push(Choice { text, ..currency_choice(visit, pairs, &licensed) });
+        choices.push(Choice { text, ..currency_choice(visit, pairs, &licensed.all) });
     }
     if report == RETENTION {
         let text = Some("Figures".to_owned());

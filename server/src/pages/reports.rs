@@ -10,11 +10,12 @@ use svctrack_web::pages::{
 
 use super::{
     api::text_of,
-    currencies::{CURRENCY, CurrencyName, missing_rates},
+    currencies::{CURRENCY, CurrencyName, missing_into},
     excluded_licenses::{ExcludedLicenses, excluded},
-    explanation::{Figures, USAGE},
+    explanation::Figures,
     ratios::SPAN,
-    report_choices::{MRR, choices_of, default_days, labels_of},
+    report_choices::{choices_of, default_days, labels_of},
+    report_names::{FORECAST, MRR, RENEWALS, RETENTION, USAGE},
     respond::shown as page_of,
     submitted_form::problems_of_address,
     visit::Visit,
@@ -27,10 +28,10 @@ use crate::{
 
 /// Reports with a page: name, and description.
 const REPORTS: &[(&str, &str)] = &[
-    ("mrr", "Monthly recurring revenue at the end of each period, and its movements."),
-    ("retention", "Retention of revenue and customers."),
-    ("renewals", "Licenses due in each period, and their outcomes."),
-    ("forecast", "Future MRR: confirmed by licenses, and unconfirmed."),
+    (MRR, "Monthly recurring revenue at the end of each period, and its movements."),
+    (RETENTION, "Retention of revenue and customers."),
+    (RENEWALS, "Licenses due in each period, and their outcomes."),
+    (FORECAST, "Future MRR: confirmed by licenses, and unconfirmed."),
     (USAGE, "Active users and companies of each period, user retention, and actions."),
 ];
 /// Column that has in each row what the figures leave out.
@@ -67,7 +68,7 @@ pub(super) async fn report(visit: Visit, request: RoutedRequest<'_>) -> Result<R
     let is_cohorts = query.contains(&COHORTS);
     let mut view = ReportView {
         // Another page lists the renewals themselves.
-        title: if name == "renewals" { "Renewal rates".to_owned() } else { label_of(name) },
+        title: if name == RENEWALS { "Renewal rates".to_owned() } else { label_of(name) },
         about: description(name, about, &query).to_owned(),
         picture: with("svg"),
         csv: with("csv"),
@@ -89,13 +90,13 @@ pub(super) async fn report(visit: Visit, request: RoutedRequest<'_>) -> Result<R
             if has_note(&text) {
                 let asked = address(&path, &[], &query);
                 let left_out: LeftOut = visit.api.get(&asked).await?;
+                if view.tables.is_empty() {
+                    let chosen = query.iter().find(|(known, _)| *known == CURRENCY);
+                    let missing = left_out.missing_rates.iter().map(|it| it.currency.clone());
+                    let chosen = chosen.map_or("", |it| it.1);
+                    view.missing_rates = missing_into(&visit, chosen, missing.collect());
+                }
                 view.left_out = left_out.shown(&visit);
-            }
-            if view.tables.is_empty() {
-                let chosen = |name| query.iter().find(|(known, _)| *known == name);
-                let [currency, to] =
-                    [CURRENCY, "to"].map(|name| chosen(name).map_or("", |it| it.1));
-                view.missing_rates = missing_rates(&visit, currency, to).await?;
             }
         }
         Err(Ok(issues)) => view.problems = problems_of_address(issues, labels_of(name)),

@@ -269,7 +269,7 @@ fn closable<'v>(shell: &'v Shell, next: &'v NextMonth) -> impl Renderable + 'v {
         form.choices method="post" action="/app/closings" {
             (csrf(shell))
             (hidden("month", month))
-            (hidden("shown", &next.shown()))
+            input type="hidden" name="shown" value=(next.shown()) autocomplete="off";
             button.main type="submit" { "Close " (month) }
         }
     }

@@ -40,8 +40,15 @@ pub struct ExplanationView {
 pub struct Ratio {
     pub name: &'static str,
     pub formula: RatioFormula,
-    /// The ratio, as the report rounds it.
-    pub share: f64,
+    pub value: RatioValue,
+}
+
+/// A ratio, as the report rounds it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RatioValue {
+    /// A part of 1, which is shown in percent.
+    Share(f64),
+    Amount(f64),
 }
 
 /// What a ratio is computed from.
@@ -55,12 +62,15 @@ pub enum RatioFormula {
 impl Ratio {
     /// The formula: `GRR: 315,446.03 / 317,780.24 = 99.27 %`.
     fn text(&self) -> String {
-        let Self { name, formula, share } = self;
+        let Self { name, formula, value } = self;
         let formula = match formula {
             RatioFormula::Quotient(of, base) => format!("{} / {}", cents(*of), cents(*base)),
             RatioFormula::Text(text) => text.clone(),
         };
-        format!("{name}: {formula} = {:.2} %", share * 100.0)
+        match value {
+            RatioValue::Share(share) => format!("{name}: {formula} = {:.2} %", share * 100.0),
+            RatioValue::Amount(amount) => format!("{name}: {formula} = {}", cents(*amount)),
+        }
     }
 }
 

@@ -106,7 +106,7 @@ pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
         (problems(&view.problems))
         @if let Some(last) = view.paging.last_page() {
             (past_end(last))
-        } @else if view.records.is_empty() {
+        } @else if view.records.is_empty() && view.problems.is_empty() {
             (empty("No records.", maud! {
                 @if view.filters.is_empty() && view.search.is_empty() {
                     "Create one, import a file, or use the " a href="/docs/api" { "API" } "."
@@ -114,7 +114,7 @@ pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
                     a href=(address("/app/records/{}", &[view.def.path], &[])) { "Show all" }
                 }
             }))
-        } @else {
+        } @else if view.problems.is_empty() {
             (scroll(title, table(shell, view)))
             (paging(&view.paging))
         }

@@ -1,0 +1,8 @@
+//! Names of the reports in addresses, of the API and of the pages.
+
+pub(super) const MRR: &str = "mrr";
+pub(super) const RETENTION: &str = "retention";
+/// Renewals, by the end of licenses or by their last day of notice.
+pub(super) const RENEWALS: &str = "renewals";
+pub(super) const FORECAST: &str = "forecast";
+pub(super) const USAGE: &str = "usage";
