@@ -1,5 +1,7 @@
 //! Conversion of amounts to the base currency of a report: which day's rate counts, and which currencies have none.
 
+use std::cell::LazyCell;
+
 use super::{
     calendar::Day,
     error::ReportError,
@@ -43,25 +45,28 @@ impl ReportScope<'_> {
             return self.check_amounts();
         };
         self.base = Some(rates.base().to_owned());
-        let needed = self.needed_currencies();
+        // Looked up only where a rate is missing.
+        let needed = LazyCell::new(|| self.needed_currencies());
+        let mut missing = Vec::new();
         let mut rows = vec![vec![0; self.ledger.currency_count()]; days.len()];
         for number in &self.currencies {
             let currency = self.ledger.currency(*number);
             let known = days.iter().map(|day| (*day, rates.units_on(currency, *day)));
             for ((day, rate), row) in known.zip(&mut rows) {
-                let is_needed = needed.get(index(*number)).is_none_or(|is_needed| *is_needed);
-                match (rate, row.get_mut(index(*number))) {
+                let at = index(*number);
+                let is_needed = || needed.get(at).is_none_or(|is_needed| *is_needed);
+                match (rate, row.get_mut(at)) {
                     (Some(rate), Some(cell)) => *cell = rate,
                     // All amounts are 0 at any rate, and a company that paid before has paid.
-                    (None, Some(cell)) if !is_needed => *cell = money_units::ONE,
+                    (None, Some(cell)) if !is_needed() => *cell = money_units::ONE,
                     _ => {
-                        self.missing.push(MissingRate { currency: currency.to_owned(), day });
+                        missing.push(MissingRate { currency: currency.to_owned(), day });
                         break;
                     }
                 }
             }
         }
-        self.rates = Some(rows);
+        (self.rates, self.missing) = (Some(rows), missing);
         self.check_amounts()
     }
 

@@ -373,7 +373,7 @@ fn figures(closing: &ClosingLine) -> impl Renderable {
                     @if at == 0 { (closing.month) } @else { span.hidden-label { (closing.month) } }
                 }
                 td data-label=[(at == 0).then_some("Closed")] {
-                    @if at == 0 { (closed_at) (by(closing)) } @else if line.is_converted { (total(closing)) }
+                    @if at == 0 { div { (closed_at) (by(closing)) } } @else if line.is_converted { (total(closing)) }
                 }
                 (amounts(line))
             }
@@ -381,7 +381,7 @@ fn figures(closing: &ClosingLine) -> impl Renderable {
         @if closing.lines.is_empty() {
             tr {
                 th.nowrap scope="row" { (closing.month) }
-                td { (closed_at) (by(closing)) }
+                td data-label=[closed_at.as_ref().map(|_| "Closed")] { div { (closed_at) (by(closing)) } }
                 td.num colspan="8" { @if closing.is_open() { "Open" } @else { "No MRR" } }
             }
         }

@@ -83,13 +83,13 @@ pub fn tenants_page(shell: &Shell, view: &TenantsView) -> Page {
 
 fn tenants(lines: &[TenantLine]) -> impl Renderable {
     let rows = maud! {
-        tbody {
+        tbody.stacked {
             @for line in lines {
                 tr {
                     th scope="row" { a href=(address("/app/tenants/{}", &[&line.id], &[])) { (line.name) } }
-                    td { code { (line.id) } }
-                    td { (badge(&line.state)) }
-                    td.num { (instant(&line.created_at)) }
+                    td data-label="UUID" { code { (line.id) } }
+                    td data-label="State" { (badge(&line.state)) }
+                    td.num data-label="Created" { (instant(&line.created_at)) }
                 }
             }
         }

@@ -34,7 +34,7 @@ pub(super) fn main<'c>(
         main #content {
             article.reference {
                 h1 { "API reference" }
-                p { (description.info.description) " This is version " (description.info.version) "." }
+                p { (prose(&description.info.description)) " This is version " (description.info.version) "." }
                 p {
                     "The " a href="api-guide" { "API guide" }
                     " explains ids, lists, bulk calls and versions with worked examples. "
