@@ -233,7 +233,7 @@ impl Error {
             | Self::BadRequest(issues)
             | Self::Store(StoreError::Invalid(issues) | StoreError::Conflict(issues)) => Ok(issues),
             Self::Store(StoreError::Changed) => {
-                let message = "Somebody else has changed the record in the meantime. Nothing was saved; this page shows the current record.";
+                let message = "Somebody else has changed the record in the meantime. Nothing was saved; this page shows the current values, and your changes where there are any.";
                 Ok(vec![ValidationError::of_body("version_mismatch", message)])
             }
             Self::Store(StoreError::KeyReused) => {

@@ -18,7 +18,10 @@ pub fn delete(
 ) -> Result<Vec<Change>, Rejection> {
     let stored = lookup.record(def, id)?.ok_or(Rejection::NotFound)?;
     if let Some((other, row)) = referrer(def, id, lookup)? {
-        let message = format!("a record of `{}` refers to this one by `{}`", other.path, row.name);
+        let message = format!(
+            "records of `{}` refer to this one by `{}`: change or delete them first",
+            other.path, row.name
+        );
         return Err(Rejection::Conflict(vec![ValidationError::of_body("referred_to", message)]));
     }
     let removed = index::entries(def, &stored);
