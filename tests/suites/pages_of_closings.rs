@@ -178,7 +178,12 @@ async fn figures_that_were_changed_since_they_were_shown_are_not_stored() {
         "{html}"
     );
     assert!(html.contains("No month is closed."), "{html}");
-    assert_eq!(close(&shown(html)).await.status, StatusCode::SEE_OTHER);
+    let seen = shown(html);
+    assert_eq!(close(&seen).await.status, StatusCode::SEE_OTHER);
+    // A form of an earlier page closes nothing again.
+    let again = close(&seen).await;
+    assert_eq!(again.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(again.text().contains("The month is closed already"), "{}", again.text());
     assert!(parts(&page(&reader, PATH).await).1.contains(">157<"));
     // Also where there was nothing before.
     let late = json!({"companyId": "extid-beta", "_currency": "EUR", "product": "Suite", "mrr": 7, "fromDate": "2025-11-02"});
@@ -215,8 +220,7 @@ async fn figures_of_a_month_lead_to_the_licenses_of_then() {
     for link in &links {
         let html = page(&reader, link).await;
         assert!(html.contains(">Acme</a>") && !html.contains(">Late</a>"), "{link}: {html}");
-        let back = attribute(&html, "<p class=\"crumbs\"><a href").next().unwrap();
-        assert_eq!(reader.get(&back.replace("&amp;", "&")).await.status, StatusCode::OK, "{back}");
+        assert_eq!(attribute(&html, "<p class=\"crumbs\"><a href").next(), Some(PATH));
     }
 }
 

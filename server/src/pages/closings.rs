@@ -22,6 +22,7 @@ use svctrack_web::pages::{
 use super::{
     by_ids::{by_ids, text},
     explanation,
+    report_names::CLOSINGS_PAGE,
     reports::LeftOut,
     respond::{rejected, see, shown},
     submitted_form::{notice_of, problems_of, sent},
@@ -35,12 +36,12 @@ use crate::{
 
 /// Characters of a month such as `2026-01`.
 const MONTH_CHARS: usize = 7;
-/// Address of the page.
-const PAGE: &str = "/app/closings";
 /// Parameters of the address of the page.
 pub(super) const PARAMETERS: &[&str] = &["month", "done"];
 const NOTICES: &[(&str, &str)] =
     &[("closed", "The month was closed."), ("reopened", "The month is open again.")];
+/// Problem of a month that somebody else has closed, or the same user with an earlier click.
+const CLOSED_BEFORE: &str = "The month is closed already, with the figures below.";
 /// Problem of a month that is not closed any more, or was closed again.
 const REOPENED: &str = "The month was reopened since this page was opened. Nothing was changed.";
 /// Problem of a month whose figures are not those that the page showed.
@@ -149,7 +150,11 @@ pub(super) async fn close(visit: Visit, mut request: RoutedRequest<'_>) -> Resul
     if next.zip(seen).is_some_and(|(next, seen)| next.shown() != seen) {
         return rejected_with(&visit, month, CHANGED).await;
     }
-    let options = options_of(closings(&visit).await?.0.last());
+    let (closed, _) = closings(&visit).await?;
+    if closed.iter().any(|closing| closing.month == month) {
+        return rejected_with(&visit, month, CLOSED_BEFORE).await;
+    }
+    let options = options_of(closed.last());
     let body = options.into_iter().chain([("month", json!(month))]);
     let body = body.map(|(name, value)| (name.to_owned(), value)).collect();
     let done = visit.api.send(Method::POST, "/reports/closings", &[], &Value::Object(body)).await;
@@ -193,7 +198,7 @@ async fn after(
     (month, notice): (&str, &str),
 ) -> Result<Response, Error> {
     match done.map_err(Error::into_issues) {
-        Ok(_) => Ok(see(&address(PAGE, &[], &[("done", notice)]))),
+        Ok(_) => Ok(see(&address(CLOSINGS_PAGE, &[], &[("done", notice)]))),
         Err(Ok(issues)) => {
             let problems: Vec<Problem> = problems_of(issues);
             let view = ClosingsView { problems, ..view_of(visit, month).await? };

@@ -17,7 +17,7 @@ use super::{
     explained_usage,
     paging::{PageAddress, paging},
     ratios::{self, SPAN},
-    report_names::{FORECAST, MRR, RENEWALS, RETENTION, USAGE},
+    report_names::{CLOSINGS_PAGE, FORECAST, MRR, RENEWALS, RETENTION, USAGE},
     respond::{see, shown},
     submitted_form::{problems_of_address, sent},
     visit::Visit,
@@ -178,10 +178,15 @@ pub(super) async fn explain(visit: Visit, request: RoutedRequest<'_>) -> Result<
     let line = label_of(sent(&pairs, "explain"));
     let by_notice = query.contains(&("by", "notice")).then(|| "by last day of notice".to_owned());
     let as_of = sent(&pairs, "asOf").get(..DAY_CHARS).map(|day| format!("as of {day}"));
+    let as_of_closing = as_of.is_some();
     let title = [Some(label_of(&report)), Some(line), period.map(str::to_owned), by_notice, as_of];
     let mut view = ExplanationView {
         title: title.into_iter().flatten().collect::<Vec<_>>().join(", "),
-        report: of_report,
+        // Figures of an earlier time are those of closed months.
+        back: match as_of_closing {
+            true => (CLOSINGS_PAGE.to_owned(), "Closed months"),
+            false => (of_report, "Back to the report"),
+        },
         csv: address(
             "/app/files/reports/{}",
             &[&report],

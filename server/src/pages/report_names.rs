@@ -6,3 +6,5 @@ pub(super) const RETENTION: &str = "retention";
 pub(super) const RENEWALS: &str = "renewals";
 pub(super) const FORECAST: &str = "forecast";
 pub(super) const USAGE: &str = "usage";
+/// Address of the closed months.
+pub(super) const CLOSINGS_PAGE: &str = "/app/closings";

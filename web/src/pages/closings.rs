@@ -372,7 +372,7 @@ fn figures(closing: &ClosingLine) -> impl Renderable {
                 th.nowrap scope="row" {
                     @if at == 0 { (closing.month) } @else { span.hidden-label { (closing.month) } }
                 }
-                td data-label=[(at == 0).then_some("Closed")] {
+                td data-label=[(at == 0 && closed_at.is_some()).then_some("Closed")] {
                     @if at == 0 { div { (closed_at) (by(closing)) } } @else if line.is_converted { (total(closing)) }
                 }
                 (amounts(line))

@@ -20,8 +20,8 @@ const MOST_OPEN: usize = 5;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExplanationView {
     pub title: String,
-    /// The address of the report.
-    pub report: String,
+    /// Address of the page that has the figure, and its text.
+    pub back: (String, &'static str),
     /// The address of all companies as CSV.
     pub csv: String,
     /// First and last day of the period.
@@ -166,7 +166,7 @@ impl LicenseShare {
 pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
     let actions = maud! { a.button href=(view.csv) download { "CSV" } };
     let main = maud! {
-        p.crumbs { a href=(view.report) { "Back to the report" } }
+        p.crumbs { a href=(view.back.0) { (view.back.1) } }
         (title_bar(&view.title, &actions))
         (problems(&view.problems))
         @if view.problems.is_empty() {
