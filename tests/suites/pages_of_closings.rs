@@ -34,7 +34,7 @@ async fn closed_months_show_why_they_differ_and_why_they_were_reopened() {
     assert_eq!(closed.status, StatusCode::SEE_OTHER, "{}", closed.text());
     let html = page(&reader, PATH).await;
     assert!(html.contains("2025-11") && !html.contains("Changed since closing"), "{html}");
-    assert!(html.contains("Total, <span class=\"nowrap\">rates of 2025-11-30<"), "{html}");
+    assert!(html.contains("Total, rates of <span class=\"nowrap\">2025-11-30<"), "{html}");
     // Neither a renewal nor an amount after it is a figure of the month.
     let renewal = json!({"renewalStatus": "renewed", "renewalMRR": 75});
     change(&server, "/licenses/extid-Beta", renewal).await;
@@ -100,7 +100,12 @@ async fn a_month_shows_its_figures_before_it_is_closed() {
     let first = page(&reader, PATH).await;
     assert!(first.contains("Show figures") && !first.contains("Close 20"), "{first}");
     let preview = page(&reader, &format!("{PATH}?month=2025-11")).await;
-    for text in ["Next: 2025-11", "stores these figures", "rates of 2025-11-30", "Close 2025-11"] {
+    for text in [
+        "Next: 2025-11",
+        "stores these figures",
+        "rates of <span class=\"nowrap\">2025-11-30<",
+        "Close 2025-11",
+    ] {
         assert!(preview.contains(text), "{text}: {preview}");
     }
     for (month, expected) in [
@@ -126,7 +131,11 @@ async fn a_month_shows_its_figures_before_it_is_closed() {
     let html = page(&reader, PATH).await;
     assert!(!html.contains("Show figures"), "{html}");
     let (next, closed) = parts(&html);
-    assert!(next.contains("Next: 2025-12") && next.contains("rates of 2025-12-31"), "{next}");
+    assert!(
+        next.contains("Next: 2025-12")
+            && next.contains("rates of <span class=\"nowrap\">2025-12-31<"),
+        "{next}"
+    );
     let figures = amounts(&preview);
     assert_eq!(figures.len(), 3 * 8, "EUR, USD and the total: {preview}");
     assert_eq!(figures[2 * 8 + 6], "150", "{figures:?}");

@@ -354,7 +354,7 @@ fn total(closing: &ClosingLine) -> impl Renderable {
     maud! {
         span.muted {
             "Total"
-            @if let Some(day) = &closing.rate_date { ", " span.nowrap { "rates of " (day) } }
+            @if let Some(day) = &closing.rate_date { ", rates of " span.nowrap { (day) } }
         }
     }
 }
