@@ -222,7 +222,7 @@ async fn closings(visit: &Visit) -> Result<(Vec<Closing>, Vec<ClosingLine>), Err
     Ok((closed, open))
 }
 
-/// Address of what a figure of a month is made of, before the name of the figure: as of a closing, or now.
+/// Address of the explanation of a figure of a month, as of a closing or now, up to the name of the figure.
 fn explained(
     (month, as_of): (&str, Option<&str>),
     options: &[(&'static str, Value)],

@@ -43,12 +43,37 @@ async fn report<T: DeserializeOwned>(
     visit.api.get(&address("/reports/{}", &[name], &of_report)).await
 }
 
+/// Rows of a report in one currency.
+#[derive(Deserialize)]
+struct Series<R> {
+    currency: String,
+    rows: Vec<R>,
+    /// Row of the whole report, where it has one.
+    span: Option<R>,
+}
+
+/// The row of a figure: of its currency, or of all converted, and of its period, or of the whole report.
+fn row_of<R>(
+    (currencies, converted): (Vec<Series<R>>, Option<Series<R>>),
+    pairs: &[(&str, &str)],
+    period_of: fn(&R) -> &str,
+) -> Option<R> {
+    let series = match asked(pairs, "currency") {
+        Some(currency) => currencies.into_iter().find(|series| series.currency == currency),
+        None => converted,
+    }?;
+    match asked(pairs, "period").filter(|period| *period != SPAN) {
+        Some(period) => series.rows.into_iter().find(|row| period_of(row) == period),
+        None => series.span,
+    }
+}
+
 /// Retention, as far as the ratios need it.
 #[derive(Deserialize)]
 struct Retention {
     formulas: Formulas,
-    currencies: Vec<Series>,
-    converted: Option<Series>,
+    currencies: Vec<Series<Row>>,
+    converted: Option<Series<Row>>,
 }
 
 #[derive(Deserialize)]
@@ -56,13 +81,6 @@ struct Retention {
 struct Formulas {
     gross_mrr_churn: String,
     net_mrr_churn: String,
-}
-
-#[derive(Deserialize)]
-struct Series {
-    currency: String,
-    rows: Vec<Row>,
-    span: Row,
 }
 
 #[derive(Deserialize)]
@@ -84,17 +102,9 @@ struct Row {
 /// The ratios of retention that a figure is a part of; all of them for the base.
 async fn of_retention(visit: &Visit, pairs: &[(&str, &str)]) -> Result<Vec<Ratio>, Error> {
     let report: Retention = report(visit, RETENTION, pairs).await?;
-    let series = match asked(pairs, "currency") {
-        Some(currency) => report.currencies.iter().find(|series| series.currency == currency),
-        None => report.converted.as_ref(),
-    };
-    let Some(series) = series else { return Ok(Vec::new()) };
-    let row = match asked(pairs, "period") {
-        Some(period) if period != SPAN => series.rows.iter().find(|row| row.period == period),
-        _ => Some(&series.span),
-    };
+    let row = row_of((report.currencies, report.converted), pairs, |row| &row.period);
     let line = asked(pairs, "explain").unwrap_or_default();
-    Ok(row.map(|row| of_row(row, &report.formulas, line)).unwrap_or_default())
+    Ok(row.map(|row| of_row(&row, &report.formulas, line)).unwrap_or_default())
 }
 
 fn of_row(row: &Row, formulas: &Formulas, line: &str) -> Vec<Ratio> {
@@ -118,14 +128,8 @@ fn of_row(row: &Row, formulas: &Formulas, line: &str) -> Vec<Ratio> {
 /// Renewals, as far as the ratios need them.
 #[derive(Deserialize)]
 struct Renewals {
-    currencies: Vec<RenewalSeries>,
-    converted: Option<RenewalSeries>,
-}
-
-#[derive(Deserialize)]
-struct RenewalSeries {
-    currency: String,
-    rows: Vec<RenewalRow>,
+    currencies: Vec<Series<RenewalRow>>,
+    converted: Option<Series<RenewalRow>>,
 }
 
 #[derive(Deserialize)]
@@ -151,12 +155,7 @@ struct RenewalRates {
 /// The renewal rates of the period of a figure.
 async fn of_renewals(visit: &Visit, pairs: &[(&str, &str)]) -> Result<Vec<Ratio>, Error> {
     let report: Renewals = report(visit, RENEWALS, pairs).await?;
-    let series = match asked(pairs, "currency") {
-        Some(currency) => report.currencies.into_iter().find(|it| it.currency == currency),
-        None => report.converted,
-    };
-    let period = asked(pairs, "period").unwrap_or_default();
-    let row = series.and_then(|series| series.rows.into_iter().find(|row| row.period == period));
+    let row = row_of((report.currencies, report.converted), pairs, |row| &row.period);
     let Some(row) = row else { return Ok(Vec::new()) };
     let decided = row.base - row.overdue - row.open;
     let companies =
@@ -183,14 +182,8 @@ async fn of_renewals(visit: &Visit, pairs: &[(&str, &str)]) -> Result<Vec<Ratio>
 /// MRR, as far as the ratios need it.
 #[derive(Deserialize)]
 struct Mrr {
-    currencies: Vec<MrrSeries>,
-    converted: Option<MrrSeries>,
-}
-
-#[derive(Deserialize)]
-struct MrrSeries {
-    currency: String,
-    rows: Vec<MrrRow>,
+    currencies: Vec<Series<MrrRow>>,
+    converted: Option<Series<MrrRow>>,
 }
 
 #[derive(Deserialize)]
@@ -208,15 +201,11 @@ struct MrrRow {
 /// What a customer pays on average, at the end of the period of a figure, or as a new one.
 async fn of_mrr(visit: &Visit, pairs: &[(&str, &str)]) -> Result<Vec<Ratio>, Error> {
     let line = asked(pairs, "explain").unwrap_or_default();
-    let Some(period) = asked(pairs, "period").filter(|_| ["end", "new"].contains(&line)) else {
+    if !["end", "new"].contains(&line) {
         return Ok(Vec::new());
-    };
+    }
     let report: Mrr = report(visit, MRR, pairs).await?;
-    let series = match asked(pairs, "currency") {
-        Some(currency) => report.currencies.into_iter().find(|it| it.currency == currency),
-        None => report.converted,
-    };
-    let row = series.and_then(|series| series.rows.into_iter().find(|row| row.period == period));
+    let row = row_of((report.currencies, report.converted), pairs, |row| &row.period);
     let Some(row) = row else { return Ok(Vec::new()) };
     let (name, value, formula) = match line {
         "end" => ("ARPA", row.arpa, RatioFormula::Quotient(row.end, row.customers)),

@@ -26,7 +26,7 @@ pub struct MonthFigures {
     /// Whether the line has all currencies, converted into this one.
     #[serde(skip)]
     pub is_converted: bool,
-    /// Address of what a figure is made of, before the name of the figure; empty where there is none.
+    /// Address of the explanation of a figure, up to the name of the figure; empty where there is none.
     #[serde(skip)]
     pub explained: String,
     pub start: f64,
@@ -468,7 +468,7 @@ fn amounts(line: &MonthFigures) -> impl Renderable {
     }
 }
 
-/// A figure, which leads to what it is made of.
+/// A figure, which leads to its explanation.
 fn linked<'f>(figure: &'f str, path: Option<&'f str>) -> impl Renderable + 'f {
     maud! { @if let Some(path) = path { a href=(path) { (figure) } } @else { (figure) } }
 }

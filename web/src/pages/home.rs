@@ -1,4 +1,4 @@
-//! The first page: each figure leads to the records that it is made of.
+//! The first page: each figure leads to its records.
 
 use hypertext::prelude::*;
 use svctrack_core::value::counted;
