@@ -18,6 +18,7 @@ mod restore;
 mod script;
 mod serve;
 mod stopped_store;
+mod tail;
 mod target;
 mod tenant;
 mod token;
@@ -36,7 +37,7 @@ pub(crate) use self::output::print_err;
 
 use self::{
     backup::Backup, compact::Compact, completions::Completions, demo::DemoCommand, export::Export,
-    health::Health, import::Import, restore::Restore, script::Script, serve::Serve,
+    health::Health, import::Import, restore::Restore, script::Script, serve::Serve, tail::Tail,
     tenant::TenantCommand, token::TokenCommand, unknown_variables::warn_of_unknown,
     unused_flags::check_flags, verify::Verify,
 };
@@ -76,6 +77,7 @@ enum Command {
     Import(Import),
     Verify(Verify),
     Health(Health),
+    Tail(Tail),
     Completions(Completions),
 }
 
@@ -108,6 +110,7 @@ impl Cli {
             Some(Command::Import(command)) => return block_on(command.run()),
             Some(Command::Verify(command)) => return command.run(),
             Some(Command::Health(command)) => return block_on(command.run()),
+            Some(Command::Tail(command)) => return block_on(command.run()),
         };
         done.map(|()| ExitCode::SUCCESS)
     }

@@ -60,18 +60,25 @@ pub struct Events {
 }
 
 impl Events {
-    /// The next event that is named: its id and its data; `None` when the stream has ended.
+    /// The next event that has data: its id and its data; `None` when the stream has ended.
     pub async fn next(&mut self) -> Option<(String, Value)> {
         loop {
-            while let Some((event, rest)) = self.text.split_once("\n\n") {
+            if let (Some(id), Some(data)) = self.message().await? {
+                return Some((id, serde_json::from_str(&data).unwrap()));
+            }
+        }
+    }
+
+    /// Id and data of the next message.
+    pub async fn message(&mut self) -> Option<(Option<String>, Option<String>)> {
+        loop {
+            if let Some((event, rest)) = self.text.split_once("\n\n") {
                 let field = |name: &str| {
                     event.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
                 };
-                let (id, data) = (field("id: "), field("data: "));
+                let message = (field("id: "), field("data: "));
                 self.text = rest.to_owned();
-                if let (Some(id), Some(data)) = (id, data) {
-                    return Some((id, serde_json::from_str(&data).unwrap()));
-                }
+                return Some(message);
             }
             let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await.unwrap()?.unwrap();
             self.text.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap());

@@ -87,6 +87,9 @@ impl Machine {
         if line.starts_with("svctrack serve ") {
             line.push_str(" --print-config");
         }
+        if line.starts_with("svctrack tail ") {
+            line.push_str(" --no-follow");
+        }
         let path = std::env::var("PATH").unwrap();
         let mut shell = tokio::process::Command::new("sh");
         shell.args(["-euc", &line]).current_dir(folder.path());

@@ -78,6 +78,7 @@ mod served_routes;
 mod stalled;
 mod startup;
 mod stream;
+mod tail;
 mod tenants;
 mod tls;
 mod tracking;

@@ -329,6 +329,20 @@ async fn led(reader: &Reader<'_>, path: &str) -> (String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_address_of_a_form_leads_to_the_page_that_has_it() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    for (form, page) in [
+        ("/app/records/companies/extid-acme/delete", "/app/records/companies/extid-acme"),
+        ("/app/closings/2026-01/reopen", "/app/closings"),
+        ("/app/issues/x/replay", "/app/issues"),
+        ("/sign-out", "/"),
+    ] {
+        assert_eq!(led(&reader, form).await.0, page);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_list_is_filtered_by_what_fits_the_field_and_each_filter_can_be_removed() {
     let server = server().await;
     let reader = sign_in(&server.anonymous, &token(&server)).await;

@@ -63,6 +63,21 @@ async fn who_comes_back_hears_what_was_missed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_comes_back_before_the_first_activity_hears_it() {
+    let server = server().await;
+    for from in ["", "?after=000000000000000000000000"] {
+        let path = format!("/activities/stream{from}");
+        let mut events = server.client.listen(&path, &[]).await;
+        let (cursor, _) = events.message().await.unwrap();
+        drop(events);
+        track(&server.client, "ada", "missed").await;
+        let back = [("last-event-id", cursor.as_deref().unwrap())];
+        let mut events = server.client.listen("/activities/stream", &back).await;
+        assert_eq!(action(&mut events).await, "missed");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_stream_can_be_of_one_company_alone() {
     let server = server().await;
     let mut events = server.client.listen("/activities/stream?companyId=extid-globex", &[]).await;

@@ -9,9 +9,14 @@ use serde_json::Value;
 
 /// Prints a result. A reader that has stopped reading, as `head` does, is no error.
 pub(crate) fn print_out(text: &str) -> Result<(), String> {
+    is_printed(text).map(drop)
+}
+
+/// Prints a part of a result. Returns whether somebody still reads.
+pub(crate) fn is_printed(text: &str) -> Result<bool, String> {
     match writeln!(io::stdout(), "{}", printable(text)) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.to_string()),
-        _ => Ok(()),
+        written => Ok(written.is_ok()),
     }
 }
 

@@ -187,6 +187,10 @@ impl Pages {
             return (None, no_page(self.app.clone(), self.api.clone(), request).boxed());
         };
         let served = served_page(&request, methods);
+        if let (Err(Error::MethodNotAllowed(_)), &Method::GET) = (&served, request.method()) {
+            let above = respond::see(self.page_above(request.uri().path()));
+            return (Some(metrics), future::ok(above).boxed());
+        }
         let request = RoutedRequest { request, pattern };
         let handled = match served {
             Ok(PageHandler::Anyone(handler)) => {
@@ -199,6 +203,20 @@ impl Pages {
             Err(error) => future::err(on_page(error, None)).boxed(),
         };
         (Some(metrics), handled)
+    }
+}
+
+impl Pages {
+    /// The nearest page above an address that takes only a form: a browser that opens it again is led there.
+    fn page_above<'p>(&self, path: &'p str) -> &'p str {
+        let above = std::iter::successors(Some(path), |path| Some(path.rsplit_once('/')?.0));
+        let is_page = |path: &&str| {
+            let found = self.routes.find(path);
+            found.is_some_and(|(_, (methods, _))| {
+                methods.iter().any(|(name, _)| name == Method::GET)
+            })
+        };
+        above.skip(1).filter(|path| !path.is_empty()).find(is_page).unwrap_or("/")
     }
 }
 

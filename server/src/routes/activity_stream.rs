@@ -111,7 +111,8 @@ impl Listener {
     /// Next piece of the stream, and whether another one follows; `None` ends it at once.
     async fn next(&mut self) -> Option<(String, bool)> {
         let Some(handed_over) = self.handed_over else {
-            return Some(("retry: 1000\n\n".to_owned(), true));
+            let after = self.query.page.after.map(|id| format!("id: {id}\n"));
+            return Some((format!("retry: 1000\n{}\n", after.unwrap_or_default()), true));
         };
         if handed_over.elapsed() > MAX_STALL {
             tracing::info!("stream closed: slow reader");

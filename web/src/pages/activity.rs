@@ -38,14 +38,14 @@ pub struct ActivityLine {
 
 impl ActivityLine {
     /// Name of the user, or else the e-mail or an id.
-    fn who(&self) -> &str {
+    pub fn who(&self) -> &str {
         let names = [&self.end_user_name, &self.email, &self.external_id];
         let mut names = names.into_iter().flatten().filter(|name| !name.is_empty());
         names.next().map_or(self.end_user_id.as_str(), String::as_str)
     }
 
     /// Data that was sent, in short: `report: Monthly revenue`.
-    fn data(&self) -> String {
+    pub fn data(&self) -> String {
         let text = match &self.info {
             None | Some(Value::Null) => String::new(),
             Some(Value::Object(members)) => {

@@ -216,6 +216,7 @@ pub fn closings_page(shell: &Shell, view: &ClosingsView) -> Page {
         p.muted {
             "Closing a month stores its MRR figures. Later changes of these figures are listed here. "
             "Totals are converted at the rates of the last day of each month; the MRR report uses the rates of one day for all periods. "
+            "Changes have a converted total for the last closed month only. "
             a href="/docs/closing" { "Closing a month" }
         }
         (problems(&view.problems))

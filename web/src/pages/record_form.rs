@@ -63,7 +63,14 @@ pub fn record_form(shell: &Shell, view: &RecordView) -> Page {
 impl RecordView {
     fn filled(&self) -> FormValues<'_> {
         let Self { record, sent, problems, references, .. } = self;
-        FormValues { record, sent, problems, references: Some(references), left_out: &[] }
+        FormValues {
+            record,
+            sent,
+            problems,
+            references: Some(references),
+            required: &[],
+            left_out: &[],
+        }
     }
 }
 
@@ -98,6 +105,8 @@ pub(super) struct FormValues<'v> {
     pub(super) problems: &'v [Problem],
     /// Names of the records that it refers to; none where it refers to none.
     pub(super) references: Option<&'v References>,
+    /// Properties that this form needs, and the resource does not.
+    pub(super) required: &'static [&'static str],
     /// Properties that are changed on another page.
     pub(super) left_out: &'static [&'static str],
 }
@@ -150,14 +159,15 @@ pub(super) fn input(view: FormValues<'_>, field: &'static FieldDef) -> impl Rend
     let invalid = problem.map(|_| "true");
     let described =
         if problem.is_some() { format!("h-{name} p-{name}") } else { format!("h-{name}") };
-    let required = field.required.then_some("");
+    let is_required = field.required || view.required.contains(&name);
+    let required = is_required.then_some("");
     // A point in time stays as it is stored.
     let is_day =
         field.kind == FieldKind::Date && (value.is_empty() || Day::parse(&value).is_some());
     let currency = currency_of(field, view.record, &NO_BASE).to_owned();
     maud! {
         div.field {
-            label for={ "f-" (name) } { (named(field)) @if field.required { " *" } }
+            label for={ "f-" (name) } { (named(field)) @if is_required { " *" } }
             @if !field.values.is_empty() {
                 select id={ "f-" (name) } name=(name) aria-invalid=[invalid] aria-describedby=(described) {
                     option value="" { "" }

@@ -72,6 +72,14 @@ impl Decision {
         }
     }
 
+    /// Those of them that it needs.
+    fn required(self) -> &'static [&'static str] {
+        match self {
+            Self::Renew => &[],
+            Self::Lose => &["lostReason"],
+        }
+    }
+
     /// The properties that are compared.
     fn compared(self) -> &'static [&'static str] {
         match self {
@@ -236,6 +244,7 @@ fn form<'v>(shell: &'v Shell, view: &'v DecisionView, back: &'v str) -> impl Ren
         sent: &view.sent,
         problems: &view.problems,
         references: None,
+        required: view.decision.required(),
         left_out: &[],
     };
     maud! {

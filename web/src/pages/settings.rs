@@ -33,6 +33,7 @@ pub fn settings_page(shell: &Shell, view: &SettingsView) -> Page {
         sent: &view.sent,
         problems: &view.problems,
         references: None,
+        required: &[],
         left_out: &[CURRENCIES.name],
     };
     let actions = maud! { a.button href="/app/settings/rates" { "Exchange rates" } };
