@@ -88,6 +88,12 @@ async fn a_report_has_a_table_for_each_currency_and_its_cohorts_are_a_triangle()
     let cohorts = page(&reader, &format!("/app/reports/retention?{days}&part=cohorts")).await;
     let first = cohorts.split("<table").nth(1).unwrap();
     assert!(first.contains(">2025-12<") && first.matches("<tr").count() == 2, "{first}");
+    let cells: Vec<_> = attribute(first, "a href").collect();
+    assert!(!cells.is_empty(), "{first}");
+    for cell in cells {
+        let behind = page(&reader, &cell.replace("&amp;", "&")).await;
+        assert!(behind.contains("/app/records/companies/"), "{cell}: {behind}");
+    }
     let usage = page(&reader, &format!("/app/reports/usage?{days}&part=cohorts")).await;
     assert!(!usage.contains("name=\"interval\""), "{usage}");
 }
@@ -215,7 +221,7 @@ async fn every_figure_of_usage_leads_to_the_users_that_are_counted_in_it() {
     let path = format!("/analytics/bulk/{}", svctrack_tests::TENANT);
     server.client.post(&path, &events).await;
     let reader = sign_in(&server.anonymous, &token(&server)).await;
-    for (part, least) in [("figures", 8), ("cohorts", 3), ("actions", 8)] {
+    for (part, least) in [("figures", 23), ("cohorts", 3), ("actions", 8)] {
         let path = format!("/app/reports/usage?from=2026-01-01&to=2026-03-01&part={part}");
         let html = page(&reader, &path).await;
         let links: Vec<_> =
@@ -226,11 +232,17 @@ async fn every_figure_of_usage_leads_to_the_users_that_are_counted_in_it() {
             let address = address.replace("&amp;", "&");
             let (figure, _) = rest.split_once("</a>").unwrap();
             let html = page(&reader, &address).await;
-            assert!(html.contains("/app/records/endusers/"), "{address}: {html}");
+            let is_of_companies = address.contains("list=companies");
+            let user = html.contains("/app/records/endusers/");
+            assert!(user != is_of_companies, "{address}: {html}");
             assert!(html.contains(">Acme</a>"), "{address}: {html}");
             assert!(html.contains(&format!("part={part}")), "{address}: {html}");
             if address.contains("part=figures") {
-                assert!(html.contains(&format!("<strong>{figure} user")), "{address}: {html}");
+                let sums = html.split("<strong>").find(|strong| strong.contains(" activit"));
+                let sums = sums.and_then(|sums| sums.split("</strong>").next()).unwrap();
+                let is_counted = sums.split(" · ").any(|sum| sum.split(' ').next() == Some(figure));
+                // A ratio is a part of what it leads to.
+                assert!(is_counted || figure.contains('.'), "{address}: {figure}, {sums}");
             }
         }
     }

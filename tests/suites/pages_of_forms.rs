@@ -112,7 +112,7 @@ async fn a_decision_with_other_terms_than_those_previewed_is_shown_before_it_is_
 async fn a_rejected_form_names_all_its_problems_at_once() {
     let server = server().await;
     let reader = sign_in(&server.anonymous, &token(&server)).await;
-    let number = "must be a number with a decimal point";
+    let number = "without thousands separators";
     let license =
         [("companyId", ""), ("product", "Basic"), ("value", "many"), ("fromDate", "31.1.2026")];
     let day = "must be a day such as 2026-01-31";

@@ -202,8 +202,8 @@ async fn a_company_shows_from_what_its_amount_at_stake_follows() {
     assert!(home.contains("<strong>1</strong><span class=\"muted\">0 with MRR now; "), "{home}");
     // No usage is known: the 5 points of every customer, and 3 of the ticket.
     for text in [
-        "<strong>EUR 56.12</strong> = MRR 701.5 × nearness of the renewal 1 × 8 points / 100",
-        "This MRR includes EUR 701.5 of overdue licenses",
+        "<strong>EUR 56.12</strong> = MRR 701.50 × nearness of the renewal 1 × 8 points / 100",
+        "This MRR includes EUR 701.50 of overdue licenses",
         "Open tickets</th><td class=\"num\">3</td>",
         "Days without activity</th><td class=\"num\">0</td>",
         "All points</th><td class=\"num\"><strong>8</strong></td>",

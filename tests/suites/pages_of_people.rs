@@ -105,6 +105,8 @@ async fn a_person_is_erased_by_who_types_the_confirmation() {
     assert_eq!(client.get("/endusers/extid-ada").await.status, StatusCode::OK);
     let erased = reader.submit(&erase, &[("confirmation", "ada@acme.example")]).await;
     assert_eq!(erased.status, StatusCode::SEE_OTHER, "{}", erased.text());
+    let after = page(&reader, erased.headers["location"].to_str().unwrap()).await;
+    assert!(after.contains("The person was erased"), "{after}");
     assert_eq!(client.get("/endusers/extid-ada").await.status, StatusCode::NOT_FOUND);
     let user = json!({"externalId": "ada"});
     assert_eq!(client.post("/endusers", &user).await.status, StatusCode::UNPROCESSABLE_ENTITY);

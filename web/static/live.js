@@ -1,16 +1,12 @@
 // Adds activities to the page as they are stored, from where the server's list ends.
-import { load } from "/load.js";
-
 const MOST = 200; // rows
 const DATA = 160; // characters
 const TELL_EVERY = 10_000; // ms
-const NAME_EVERY = 3_000; // ms
 
 const live = document.getElementById("live");
 const rows = document.getElementById("activities");
 const status = document.getElementById("live-status");
 const pause = document.getElementById("pause");
-const names = new Map();
 
 const clock = clockOf(live.dataset.zone);
 
@@ -22,7 +18,6 @@ let isPaused = false;
 let isDue = false;
 let told = 0;
 let timer;
-let naming;
 
 // Shows a time as the server does: in the zone of the tenant, or in UTC where the browser does not know that.
 function clockOf(timeZone) {
@@ -45,42 +40,14 @@ function element(name, properties, ...children) {
   return made;
 }
 
-// The stream has ids of companies; the list of the server has their names.
-function learn(page) {
-  for (const link of page.querySelectorAll('#activities a[href^="/app/records/companies/"]')) {
-    names.set(link.getAttribute("href"), link.textContent);
-  }
-}
-
-async function nameCompanies() {
-  naming = undefined;
-  try {
-    learn(await load(location));
-  } catch {
-    return;
-  }
-  for (const link of rows.querySelectorAll("a[data-unnamed]")) {
-    const name = names.get(link.getAttribute("href"));
-    if (name) {
-      link.textContent = name;
-      delete link.dataset.unnamed;
-    }
-  }
-}
-
 function record(resource, id) {
   return `/app/records/${resource}/${encodeURIComponent(id)}`;
 }
 
-function company(id) {
-  if (!id) return "";
-  const href = record("companies", id);
-  const link = element("a", { href, className: "plain-link" }, names.get(href) ?? "…");
-  if (!names.has(href)) {
-    link.dataset.unnamed = "";
-    naming ??= setTimeout(nameCompanies, NAME_EVERY);
-  }
-  return link;
+function company({ companyId, companyName }) {
+  if (!companyId) return "";
+  const href = record("companies", companyId);
+  return element("a", { href, className: "plain-link" }, companyName || "Company");
 }
 
 function data(info) {
@@ -107,7 +74,7 @@ function row(activity) {
     element("td", {}, time),
     user,
     what,
-    element("td", {}, company(activity.companyId)),
+    element("td", {}, company(activity)),
     element("td", { className: "data" }, data(activity.info)),
     element("td", { className: "num" }, String(activity.count)),
   );
@@ -169,7 +136,6 @@ function follow() {
   else open();
 }
 
-learn(document);
 document.getElementById("newer").hidden = true;
 pause.hidden = false;
 pause.addEventListener("click", () => {

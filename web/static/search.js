@@ -126,5 +126,9 @@ function press(event) {
     event.preventDefault();
     const chosen = list.querySelector("[aria-selected=true]");
     location.assign(chosen?.getAttribute("href") ?? page());
+  } else if (event.key === "Escape") {
+    // Some browsers would only clear the field.
+    event.preventDefault();
+    dialog.close();
   }
 }

@@ -220,7 +220,7 @@ pub(super) const RATE_MISSING: &str = "rate_missing";
 /// Message for a currency that has no rate.
 pub(super) fn no_rate(currency: &str) -> String {
     let currency = crate::value::quoted::quoted(currency);
-    format!("{currency} has no rate in the `currencies` of `/settings`")
+    format!("{currency} has no exchange rate in the settings")
 }
 
 /// The licenses of a company that may follow others of it: a license of the same product that begins within

@@ -115,7 +115,9 @@ pub use self::{
     retention::{Formulas, Retention, RetentionRow, RetentionSeries, retention},
     segments::SegmentBy,
     table::TextTable,
-    usage_explained::{ExplainedUser, UsageExplanation},
+    usage_explained::{
+        ExplainedActivity, ExplainedCompany, ExplainedUsage, ExplainedUser, UsageExplanation,
+    },
     usage_line::UsageLine,
     usage_plan::UsagePlan,
     usage_report::{

@@ -6,7 +6,7 @@ use super::{
     explain::ReportLine,
     forecast_explained::ForecastLine,
     options::{MAX_GAP_DAYS, MAX_REACTIVATION_DAYS, MovementView, Valuation},
-    query::{FLAGS, ReportKind, THEMES, WIDTHS, parts_of},
+    query::{FLAGS, ReportKind, THEMES, USAGE_LISTS, WIDTHS, parts_of},
     renewals::{RenewalOutcome, RenewalsBy},
     renewals_explained::RenewalsLine,
     usage_line::UsageLine,
@@ -215,6 +215,12 @@ pub const PARAMETERS: &[Parameter] = &[
         of: &[Usage],
         kind: ParameterType::Text,
         doc: "Only users who did this action in the days of the figure to explain.",
+    },
+    Parameter {
+        name: "list",
+        of: &[Usage],
+        kind: ParameterType::Choice(USAGE_LISTS),
+        doc: "Lists the `users` of the figure to explain, which is the default, or its `companies`.",
     },
     Parameter {
         name: "part",

@@ -90,6 +90,8 @@ pub(super) struct Explain {
     pub(super) segment: Option<String>,
     pub(super) cohort: Option<String>,
     pub(super) action: Option<String>,
+    /// Whether companies are listed, instead of users.
+    pub(super) is_of_companies: bool,
 }
 
 /// The line of a figure to explain.
@@ -398,6 +400,7 @@ impl<'s> SentParameters<'s> {
             segment: self.text("segment"),
             cohort: self.text("cohort"),
             action: self.text("action"),
+            is_of_companies: self.choice("list", USAGE_LISTS) == Some("companies"),
         })
     }
 
@@ -431,11 +434,14 @@ const NEEDS: &[(&str, &str)] = &[
     ("segment", "by"),
     ("cohort", "explain"),
     ("action", "explain"),
+    ("list", "explain"),
 ];
 /// Name of the whole report among its periods.
 pub(super) const SPAN: &str = "span";
 pub(super) const THEMES: &[&str] = &["light", "dark"];
 pub(super) const WIDTHS: &[&str] = &["wide", "narrow"];
+/// What an explanation of usage can list.
+pub(super) const USAGE_LISTS: &[&str] = &["users", "companies"];
 pub(super) const FLAGS: &[&str] = &["true", "false"];
 
 pub(super) const fn parts_of(kind: ReportKind) -> &'static [&'static str] {

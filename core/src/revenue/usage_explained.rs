@@ -1,10 +1,9 @@
-//! Users of a figure of the usage report.
+//! Users and companies of a figure of the usage report.
 
-use std::{cmp::Reverse, ops::Range};
+use std::{cmp::Reverse, collections::BTreeMap, ops::Range};
 
 use super::{
     calendar::Day,
-    capped_list::MAX_LISTED,
     chart::{Chart, SeriesMark, drawn},
     hex,
     table::{TableRow, TextTable},
@@ -17,10 +16,12 @@ use crate::{
     value::ObjectId,
 };
 
+/// Maximum number of users or companies that an explanation lists: about 20 MB of JSON.
+const MAX_EXPLAINED: usize = 100_000;
 /// Maximum number of bars in a chart.
 const MAX_BARS: usize = 20;
 
-/// Users of a figure.
+/// Users or companies of a figure.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageExplanation {
@@ -32,12 +33,27 @@ pub struct UsageExplanation {
     pub to: Day,
     /// Action of these users; null for any.
     pub action: Option<String>,
-    /// Total number of users.
+    /// Total number of users, or of companies.
     pub total: usize,
-    /// Condition on which a user counts.
+    /// Activities of all of them in the days of the figure; of dormant ones, in the period before.
+    pub activities: u64,
+    /// Sum of the `count` of these activities.
+    pub occurrences: u64,
+    /// Condition on which a user or a company counts.
     pub formula: String,
-    /// Users, the most activities first, at most 1,000.
-    pub users: Vec<ExplainedUser>,
+    /// Those that count, the most activities first, at most 100,000.
+    #[serde(flatten)]
+    pub counted: ExplainedUsage,
+}
+
+/// Users or companies of a figure of usage, the most activities first.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ExplainedUsage {
+    /// Users of the figure.
+    Users(Vec<ExplainedUser>),
+    /// Companies whose users together count as one.
+    Companies(Vec<ExplainedCompany>),
 }
 
 /// Activities of a user.
@@ -50,54 +66,145 @@ pub struct ExplainedUser {
     /// `_id` of the user's company.
     #[serde(serialize_with = "hex::some")]
     pub company: Option<ObjectId>,
-    /// Day on which the user was first active.
+    /// Activities of the user.
+    #[serde(flatten)]
+    pub activity: ExplainedActivity,
+}
+
+/// Activities of all users of a company.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExplainedCompany {
+    /// `_id` of the company.
+    #[serde(serialize_with = "hex::one")]
+    pub company: ObjectId,
+    /// Number of its users who were active in the figure's days.
+    pub users: usize,
+    /// Activities of its users.
+    #[serde(flatten)]
+    pub activity: ExplainedActivity,
+}
+
+/// Activities of a user or a company in the days of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExplainedActivity {
+    /// Day of the first activity ever.
     pub first_active: Day,
-    /// Number of the figure's days on which the user was active.
+    /// Number of the figure's days with activities.
     pub days: usize,
-    /// Activities in these days; for a dormant user, in the period before.
+    /// Activities in these days; for a dormant user or company, in the period before.
     pub activities: u64,
     /// Sum of their `count`.
     pub occurrences: u64,
 }
 
 impl UsagePlan {
-    /// Users of the figure to explain, if there is one.
+    /// Users or companies of the figure to explain, if there is one.
     pub fn explanation(
         &self,
         counts: &UsageCounts,
         company_of: UserCompanyLookup<'_>,
     ) -> Option<UsageExplanation> {
         let cell = self.cell.as_ref()?;
-        let days = self.places(match cell.line {
-            UsageLine::Dormant => cell.before.clone(),
-            _ => cell.from..cell.to,
-        });
-        let user = |(user, person): &(ObjectId, UserUsage)| ExplainedUser {
-            user: *user,
-            company: company_of(*user),
-            first_active: self.first_day(person),
-            days: person.presence.days().filter(|day| days.contains(day)).count(),
-            activities: person.activities,
-            occurrences: person.occurrences,
+        let (total, [activities, occurrences], counted) = match cell.is_of_companies {
+            false => {
+                let people = counts.people.iter().map(|(user, person)| (*user, person));
+                let people = people.map(|(user, person)| (user, company_of(user), person));
+                let (mut users, sums) = self.counted(cell, people, |user, company, activity| {
+                    ExplainedUser { user, company, activity }
+                });
+                users.sort_by_key(|it| (Reverse(it.activity.activities), it.user));
+                let total = users.len();
+                users.truncate(MAX_EXPLAINED);
+                (total, sums, ExplainedUsage::Users(users))
+            }
+            true => {
+                let companies = self.companies(cell, counts, company_of);
+                let each = companies.iter();
+                let each = each.map(|(company, (users, usage))| (*company, *users, usage));
+                let (mut companies, sums) = self.counted(cell, each, |company, users, activity| {
+                    ExplainedCompany { company, users, activity }
+                });
+                companies.sort_by_key(|it| (Reverse(it.activity.activities), it.company));
+                let total = companies.len();
+                companies.truncate(MAX_EXPLAINED);
+                (total, sums, ExplainedUsage::Companies(companies))
+            }
         };
-        let people = counts.people.iter().filter(|(_, person)| self.counts_in(cell, person));
-        let mut users: Vec<ExplainedUser> = people.map(user).collect();
-        users.sort_by_key(|user| (Reverse(user.activities), user.user));
-        let total = users.len();
-        users.truncate(MAX_LISTED);
         let name = cell.line.name();
         let formula = match cell.has_begun {
             true => format!("{name} = {}{} = {total}", self.words(cell), with_action(cell)),
             false => format!("{name} = {total}: the period from {} has not begun", cell.from),
         };
+        let UsageCell { line, from, to, action, .. } = cell.clone();
         Some(UsageExplanation {
-            line: cell.line,
-            from: cell.from,
-            to: cell.to,
-            action: cell.action.clone(),
+            line,
+            from,
+            to,
+            action,
             total,
+            activities,
+            occurrences,
             formula,
-            users,
+            counted,
+        })
+    }
+
+    /// Those who count in a figure, and the sums of their activities and occurrences.
+    fn counted<'u, T, Rest>(
+        &self,
+        cell: &UsageCell,
+        all: impl Iterator<Item = (ObjectId, Rest, &'u UserUsage)>,
+        explained: impl Fn(ObjectId, Rest, ExplainedActivity) -> T,
+    ) -> (Vec<T>, [u64; 2]) {
+        let days = self.days_of(cell);
+        let (mut found, mut sums) = (Vec::new(), [0; 2]);
+        for (id, rest, usage) in all.filter(|(.., usage)| self.counts_in(cell, usage)) {
+            let &UserUsage { activities, occurrences, .. } = usage;
+            let activity = ExplainedActivity {
+                first_active: self.first_day(usage),
+                days: usage.presence.days().filter(|day| days.contains(day)).count(),
+                activities,
+                occurrences,
+            };
+            let [all_activities, all_occurrences] = &mut sums;
+            *all_activities += activities;
+            *all_occurrences += occurrences;
+            found.push(explained(id, rest, activity));
+        }
+        (found, sums)
+    }
+
+    /// Activity of each company, with the number of its users who count as active in the days of a figure.
+    fn companies(
+        &self,
+        cell: &UsageCell,
+        counts: &UsageCounts,
+        company_of: UserCompanyLookup<'_>,
+    ) -> BTreeMap<ObjectId, (usize, UserUsage)> {
+        let days = self.days_of(cell);
+        let mut companies: BTreeMap<ObjectId, (usize, UserUsage)> = BTreeMap::new();
+        for (user, person) in &counts.people {
+            let Some(company) = company_of(*user) else { continue };
+            let (users, usage) = companies.entry(company).or_default();
+            let is_active = match cell.action {
+                Some(_) => person.activities > 0,
+                None => person.presence.is_in(&days),
+            };
+            *users += usize::from(is_active);
+            usage.presence.join(&person.presence);
+            usage.activities += person.activities;
+            usage.occurrences += person.occurrences;
+        }
+        companies
+    }
+
+    /// Places of the days whose activities are listed.
+    fn days_of(&self, cell: &UsageCell) -> Range<usize> {
+        self.places(match cell.line {
+            UsageLine::Dormant => cell.before.clone(),
+            _ => cell.from..cell.to,
         })
     }
 
@@ -125,10 +232,11 @@ impl UsagePlan {
             && (cell.action.is_none() || person.activities > 0)
     }
 
-    /// Condition on which a user counts, as text.
+    /// Condition on which a user or a company counts, as text.
     fn words(&self, cell: &UsageCell) -> String {
         let UsageCell { from, to, before: Range { start: before, end }, .. } = cell;
-        let active = format!("users active from {from} to before {to}");
+        let who = if cell.is_of_companies { "companies" } else { "users" };
+        let active = format!("{who} active from {from} to before {to}");
         let since = cell.cohort.map(|(from, _)| format!(", first active in the week from {from}"));
         // The period before a cut one ends earlier than that begins.
         let until = if end == from { String::new() } else { format!(" to before {end}") };
@@ -138,7 +246,7 @@ impl UsagePlan {
             UsageLine::Resurrecting => format!(" and earlier, but not from {before}{until}"),
             UsageLine::Dormant => {
                 let active = format!(
-                    "users active from {before} to before {end}, but not from {from} to before {to}"
+                    "{who} active from {before} to before {end}, but not from {from} to before {to}"
                 );
                 return active + &since.unwrap_or_default();
             }
@@ -152,29 +260,56 @@ fn with_action(cell: &UsageCell) -> String {
     cell.action.as_ref().map(|action| format!(", who did {action}")).unwrap_or_default()
 }
 
+impl ExplainedActivity {
+    /// Adds the columns to a row.
+    fn row(&self, row: TableRow) -> TableRow {
+        let Self { first_active, days, activities, occurrences } = self;
+        row.text(first_active).text(days).text(activities).text(occurrences)
+    }
+}
+
 impl UsageExplanation {
-    /// The users as text.
+    /// The users or companies as text.
     pub(super) fn table(&self) -> TextTable {
-        let mut table =
-            TextTable::new(["user", "company", "firstActive", "days", "activities", "occurrences"]);
-        for user in &self.users {
-            let row =
-                TableRow::default().text(user.user).option(user.company).text(user.first_active);
-            table.push(row.text(user.days).text(user.activities).text(user.occurrences));
+        const ACTIVITY: [&str; 4] = ["firstActive", "days", "activities", "occurrences"];
+        let with = |names: [&'static str; 2]| TextTable::new(names.into_iter().chain(ACTIVITY));
+        match &self.counted {
+            ExplainedUsage::Users(users) => {
+                let mut table = with(["user", "company"]);
+                for ExplainedUser { user, company, activity } in users {
+                    table.push(activity.row(TableRow::default().text(user).option(*company)));
+                }
+                table
+            }
+            ExplainedUsage::Companies(companies) => {
+                let mut table = with(["company", "users"]);
+                for ExplainedCompany { company, users, activity } in companies {
+                    table.push(activity.row(TableRow::default().text(company).text(users)));
+                }
+                table
+            }
         }
-        table
     }
 
     pub(super) fn chart(&self) -> Chart {
-        let users = self.users.get(..MAX_BARS.min(self.users.len())).unwrap_or_default();
-        let bars = drawn("activities", SeriesMark::Bars, users, |user| {
-            Some(rust_decimal::Decimal::from(user.activities).into())
+        let (who, bars): (&str, Vec<(ObjectId, u64)>) = match &self.counted {
+            ExplainedUsage::Users(users) => {
+                let bars = users.iter().map(|it| (it.user, it.activity.activities));
+                ("users", bars.take(MAX_BARS).collect())
+            }
+            ExplainedUsage::Companies(companies) => {
+                let bars = companies.iter().map(|it| (it.company, it.activity.activities));
+                ("companies", bars.take(MAX_BARS).collect())
+            }
+        };
+        let series = drawn("activities", SeriesMark::Bars, &bars, |(_, activities)| {
+            Some(rust_decimal::Decimal::from(*activities).into())
         });
         Chart {
-            title: format!("Activities of users, {}", self.line.name()),
+            title: format!("Activities of {who}, {}", self.line.name()),
             description: format!("{}.", self.formula),
-            labels: users.iter().map(|user| user.user.to_string()).collect(),
-            panels: vec![vec![bars]],
+            labels: bars.iter().map(|(id, _)| id.to_string()).collect(),
+            panels: vec![vec![series]],
             is_ranking: true,
             ..Chart::default()
         }

@@ -55,6 +55,8 @@ pub(super) struct UsageCell {
     pub(super) action: Option<String>,
     /// Only users who were first active in these days.
     pub(super) cohort: Option<(Day, Day)>,
+    /// Whether companies count, each as all of its users together, instead of users.
+    pub(super) is_of_companies: bool,
 }
 
 impl UsagePlan {
@@ -182,7 +184,7 @@ impl UsagePlan {
             }
             _ => (from, to),
         };
-        let action = asked.action.clone();
-        Ok(Some(UsageCell { line, from, to, has_begun, before, action, cohort }))
+        let (action, is_of_companies) = (asked.action.clone(), asked.is_of_companies);
+        Ok(Some(UsageCell { line, from, to, has_begun, before, action, cohort, is_of_companies }))
     }
 }

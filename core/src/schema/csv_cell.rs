@@ -138,7 +138,8 @@ fn is_list(field: &FieldDef) -> bool {
 
 fn expected(field: &FieldDef, found: &str) -> String {
     let expected = match field.kind {
-        FieldKind::Integer | FieldKind::Number => {
+        FieldKind::Integer => "a whole number without thousands separators, such as 1234",
+        FieldKind::Number => {
             "a number with a decimal point and without thousands separators, such as 1234.5"
         }
         FieldKind::Bool => "true or false",

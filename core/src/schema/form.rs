@@ -185,8 +185,8 @@ mod tests {
 
     #[test]
     fn a_text_that_is_no_value_is_named() {
-        let number = "`csmScore` must be a number with a decimal point and without thousands separators, \
-            such as 1234.5; found `many`";
+        let number = "`csmScore` must be a whole number without thousands separators, such as 1234; \
+            found `many`";
         check(&COMPANY, "{}", "csmScore", "many", Err(number));
         let object = "`custom` must be a JSON object; found `{`";
         check(&COMPANY, "{}", "custom", "{", Err(object));

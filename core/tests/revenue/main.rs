@@ -27,4 +27,5 @@ mod sheet;
 mod support;
 mod switched;
 mod twelve;
+mod usage_explained;
 mod worked;

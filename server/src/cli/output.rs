@@ -9,11 +9,11 @@ use serde_json::Value;
 
 /// Prints a result. A reader that has stopped reading, as `head` does, is no error.
 pub(crate) fn print_out(text: &str) -> Result<(), String> {
-    is_printed(text).map(drop)
+    print_line(text).map(drop)
 }
 
 /// Prints a part of a result. Returns whether somebody still reads.
-pub(crate) fn is_printed(text: &str) -> Result<bool, String> {
+pub(crate) fn print_line(text: &str) -> Result<bool, String> {
     match writeln!(io::stdout(), "{}", printable(text)) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.to_string()),
         written => Ok(written.is_ok()),

@@ -10,7 +10,7 @@ use svctrack_server::api_client::{ApiClient, ApiResponse};
 use svctrack_web::pages::{ActivityLine, address};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use super::output::{is_printed, print_err, text_at};
+use super::output::{print_err, print_line, text_at};
 
 /// Pause before the stream is opened again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -61,46 +61,54 @@ enum StreamEnd {
 
 impl Tail {
     pub(crate) async fn run(self) -> Result<ExitCode, String> {
-        let filters = self.filters.iter().map(|filter| {
-            let parts = filter.split_once('=');
-            parts.ok_or_else(|| {
-                format!("a filter is NAME=VALUE, such as action=login; found `{filter}`")
-            })
-        });
-        let filters = filters.collect::<Result<Vec<_>, _>>()?;
+        let filters = self.filters()?;
         let client = ApiClient::running(&self.server, &self.token, self.ca_cert.as_deref())?;
         let mut after = String::new();
-        if self.lines > 0 {
-            let limit = self.lines.to_string();
-            let pairs = [&filters[..], &[("limit", &limit)]].concat();
-            let path = address("/activities", &[], &pairs);
-            let stored = client.call(Method::GET, &path, None).await?;
-            for activity in stored.as_array().into_iter().flatten().rev() {
-                text_at(activity, "/_id").clone_into(&mut after);
-                if !self.print(activity)? {
-                    return Ok(ExitCode::SUCCESS);
-                }
-            }
+        let is_read = self.lines == 0 || self.print_earlier(&client, &filters, &mut after).await?;
+        if self.no_follow || !is_read {
+            return Ok(ExitCode::SUCCESS);
         }
-        while !self.no_follow {
-            let pairs = match &*after {
-                "" => filters.clone(),
-                after => [&filters[..], &[("after", after)]].concat(),
-            };
-            let path = address("/activities/stream", &[], &pairs);
-            let response = client.send(Method::GET, &path, Bytes::new()).await;
-            let ended = match response {
+        loop {
+            let place = Some(("after", after.as_str())).filter(|(_, after)| !after.is_empty());
+            let query: Vec<_> = filters.iter().copied().chain(place).collect();
+            let path = address("/activities/stream", &[], &query);
+            let ended = match client.send(Method::GET, &path, Bytes::new()).await {
                 Ok(response) => self.follow(response, &mut after).await?,
                 Err(error) if after.is_empty() => return Err(error),
                 Err(error) => StreamEnd::Lost(error),
             };
             match ended {
-                StreamEnd::Unread => break,
+                StreamEnd::Unread => return Ok(ExitCode::SUCCESS),
                 StreamEnd::Lost(cause) => print_err(&format!("interrupted: {cause}; trying again")),
             }
             tokio::time::sleep(PAUSE).await;
         }
-        Ok(ExitCode::SUCCESS)
+    }
+
+    fn filters(&self) -> Result<Vec<(&str, &str)>, String> {
+        let wrong =
+            |filter| format!("a filter is NAME=VALUE, such as action=login; found `{filter}`");
+        let filters = self.filters.iter();
+        filters.map(|filter| filter.split_once('=').ok_or_else(|| wrong(filter))).collect()
+    }
+
+    /// Prints the last activities; `after` becomes the newest of them. Returns whether somebody still reads the output.
+    async fn print_earlier(
+        &self,
+        client: &ApiClient,
+        filters: &[(&str, &str)],
+        after: &mut String,
+    ) -> Result<bool, String> {
+        let limit = self.lines.to_string();
+        let query = [filters, &[("limit", &limit)]].concat();
+        let stored = client.call(Method::GET, &address("/activities", &[], &query), None).await?;
+        for activity in stored.as_array().into_iter().flatten().rev() {
+            text_at(activity, "/_id").clone_into(after);
+            if !self.print(activity)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Prints the activities of a stream until it ends; `after` is the cursor from which the next one continues.
@@ -137,7 +145,7 @@ impl Tail {
 
     /// Prints an activity. Returns whether somebody still reads the output.
     fn print(&self, activity: &Value) -> Result<bool, String> {
-        is_printed(&if self.json { activity.to_string() } else { in_words(activity) })
+        print_line(&if self.json { activity.to_string() } else { in_words(activity) })
     }
 }
 
@@ -166,15 +174,16 @@ mod tests {
     fn an_activity_is_a_line() {
         let mut activity = json!({
             "_id": "6a19f2c0e4b0a1c2d3e4f506", "date": "2026-11-20T10:00:00.000Z", "action": "report",
-            "externalId": "ada", "info": {"name": "Revenue\nby month"}, "count": 1,
+            "externalId": "ada", "companyName": "Acme", "info": {"name": "Revenue\nby month"}, "count": 1,
         });
-        let line = "2026-11-20T10:00:00.000Z  report                    ada                       name: Revenue by month";
+        let line = "2026-11-20T10:00:00.000Z  report                    ada                       \
+                    Acme                      name: Revenue by month";
         assert_eq!(in_words(&activity), line);
         activity["count"] = json!(3);
         activity["passive"] = json!(true);
         activity["info"] = Value::Null;
-        let line =
-            "2026-11-20T10:00:00.000Z  report (passive)          ada                         × 3";
+        let line = "2026-11-20T10:00:00.000Z  report (passive)          ada                       \
+                    Acme                        × 3";
         assert_eq!(in_words(&activity), line);
     }
 }

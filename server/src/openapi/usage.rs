@@ -16,6 +16,14 @@ const TREND: &[Member] = &[
     ("trend", "money", "(`recent` - `before`) / the larger of the two."),
 ];
 
+/// Activities that an explanation lists.
+const ACTIVITY: &[Member] = &[
+    ("firstActive", "day", "Day of the first activity ever."),
+    ("days", "count", "Number of active days."),
+    ("activities", "count", "Activities in these days; for `dormant`, in the period before."),
+    ("occurrences", "count", "Sum of their `count`."),
+];
+
 #[rustfmt::skip]
 pub(super) const OBJECTS: &[Object] = &[
     ("UsageFormulas", "Definitions of the figures.", &[&[
@@ -59,13 +67,17 @@ pub(super) const OBJECTS: &[Object] = &[
         ("fading", "[ActionTrend]", "The 10 actions that lost the most activities."),
     ]], &[]),
     ("ExplainedUser", "A user that a figure counts.", &[&[
-        ("user", "id", "Id of the user."), ("company", "id?", "Company of the user."), ("firstActive", "day", "First day with activity."), ("days", "count", "Number of active days."),
-        ("activities", "count", "Activities of the user; for `dormant`, in the period before."), ("occurrences", "count", "Sum of their `count`."),
-    ]], &[]),
-    ("UsageExplanation", "The users that a figure of usage counts.", &[&[
+        ("user", "id", "Id of the user."), ("company", "id?", "Company of the user."),
+    ], ACTIVITY], &[]),
+    ("ExplainedCompany", "A company that a figure counts.", &[&[
+        ("company", "id", "Id of the company."), ("users", "count", "Number of its users who were active in the days of the figure."),
+    ], ACTIVITY], &[]),
+    ("UsageExplanation", "The users or companies that a figure of usage counts.", &[&[
         ("line", "usageLine", "The figure."), ("from", "day", "The first day of the figure."), ("to", "day", "The day after its last day."), ("action", "text?", "The action that the users are limited to; null for any."),
-        ("total", "count", "Number of users."), ("formula", "text", "Definition of the figure, with its value."), ("users", "[ExplainedUser]", "At most 1,000 users, those with the most activities first."),
-    ]], &[]),
+        ("total", "count", "Number of users or companies."), ("activities", "count", "Activities of all of them in the days of the figure; for `dormant`, in the period before."), ("occurrences", "count", "Sum of their `count`."),
+        ("formula", "text", "Definition of the figure, with its value."),
+    ]], &[&[("users", "[ExplainedUser]", "At most 100,000 users, those with the most activities first; absent with `list=companies`."),
+        ("companies", "[ExplainedCompany]", "With `list=companies`: at most 100,000 companies, those with the most activities first.")]]),
 ];
 
 /// A report of two activities, at the time of all examples.

@@ -1,7 +1,6 @@
 //! Activities, as several pages show them.
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
 use svctrack_core::value::{Day, Timestamp};
 use svctrack_web::pages::{ActivityColumns, ActivityLine, DayCount, RecordSection, address};
 
@@ -58,27 +57,4 @@ async fn by_day(visit: &Visit, filter: (&str, &str)) -> Result<(Vec<DayCount>, b
         }
     }
     Ok((days, counted.len() >= COUNTED))
-}
-
-/// Fills in the names of the companies, where the signed-in user may read them.
-pub(super) async fn name_companies(visit: &Visit, lines: &mut [ActivityLine]) -> Result<(), Error> {
-    let mut ids: Vec<&str> = lines.iter().filter_map(|line| line.company_id.as_deref()).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    if ids.is_empty() || !visit.api.may("companies:read") {
-        return Ok(());
-    }
-    let (all, limit) = (ids.join(","), ids.len().to_string());
-    let query = [("_id", all.as_str()), ("select", "name"), ("limit", &limit)];
-    let companies: Vec<Map<String, Value>> =
-        visit.api.get(&address("/companies", &[], &query)).await?;
-    for line in lines {
-        let is_theirs = |company: &&Map<String, Value>| {
-            company.get("_id").and_then(Value::as_str) == line.company_id.as_deref()
-        };
-        let company = companies.iter().find(is_theirs).filter(|_| line.company_id.is_some());
-        let name = company.and_then(|company| company.get("name")).and_then(Value::as_str);
-        line.company_name = name.map(str::to_owned);
-    }
-    Ok(())
 }

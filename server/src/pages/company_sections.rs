@@ -8,8 +8,8 @@ use svctrack_core::{
     value::{Zone, counted},
 };
 use svctrack_web::pages::{
-    ActivityColumns, Figure, LicenseLine, RecordSection, RecordView, Timeline, address, distance,
-    money,
+    ActivityColumns, CustomerLine, Figure, LicenseLine, RecordSection, RecordView, Timeline,
+    address, distance, money,
 };
 
 use super::{
@@ -35,16 +35,21 @@ pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Re
     if !facts.is_empty() {
         view.extra.push(RecordSection::Facts(facts));
     }
-    let figures = figures(&view.record, &view.base, visit.shell.zone);
-    view.extra.push(RecordSection::Figures(figures));
     let may_report = visit.api.may("reports:read");
-    let mut left_out = HashMap::new();
+    let mut found = Customers::default();
     if may_report {
         let path = address("/reports/customers", &[], &[("companyId", id), ("limit", "1")]);
-        let found: Customers = visit.api.get(&path).await?;
-        view.extra.extend(excluded(&found.excluded).map(RecordSection::Excluded));
+        found = visit.api.get(&path).await?;
+    }
+    let of_report = excluded(&found.excluded).map(RecordSection::Excluded);
+    let line = found.lines().into_iter().next();
+    let figures = figures(&view.record, line.as_ref(), &view.base, visit.shell.zone);
+    view.extra.push(RecordSection::Figures(figures));
+    let mut left_out = HashMap::new();
+    if may_report {
+        view.extra.extend(of_report);
         left_out = reasons_by_license(&renewals::excluded_of(visit, id).await?);
-        view.extra.push(RecordSection::Stake(found.lines().into_iter().next().map(Box::new)));
+        view.extra.push(RecordSection::Stake(line.map(Box::new)));
     }
     if visit.api.may("licenses:read") {
         view.extra.push(RecordSection::Timeline(timeline(visit, id, left_out).await?));
@@ -72,7 +77,12 @@ fn facts(record: &Map<String, Value>) -> Vec<(&'static str, String)> {
     facts.into_iter().filter(|(_, value)| !value.is_empty()).collect()
 }
 
-fn figures(record: &Map<String, Value>, base: &BaseCurrency, zone: Zone) -> Vec<Figure> {
+fn figures(
+    record: &Map<String, Value>,
+    line: Option<&CustomerLine>,
+    base: &BaseCurrency,
+    zone: Zone,
+) -> Vec<Figure> {
     let number = |name: &str| record.get(name).and_then(Value::as_f64);
     let paid = record.get("mrrByCurrency").and_then(Value::as_object);
     let currency = base.of_total(paid.into_iter().flat_map(Map::keys).map(String::as_str));
@@ -83,12 +93,18 @@ fn figures(record: &Map<String, Value>, base: &BaseCurrency, zone: Zone) -> Vec<
         .into_iter()
         .filter_map(|(currency, amount)| Some(paid_in(amount.as_f64()?, currency)))
         .collect();
-    let renewal = match record.get("renewalDaysFromNow").and_then(Value::as_i64) {
-        Some(days) if days < 0 => format!("overdue by {}", counted(-days, "day")),
+    let days = record.get("renewalDaysFromNow").and_then(Value::as_i64);
+    let overdue_by = |days: i64| format!("overdue by {}", counted(-days, "day"));
+    let renewal = match days {
+        Some(days) if days < 0 => overdue_by(days),
         Some(days) => distance(days),
         None => "none".to_owned(),
     };
     let at_renewal = number("renewalMrr").map(|mrr| format!("MRR then {}", money(mrr, currency)));
+    // Lists of customers have the license that is due first, also where it is overdue and another one is running.
+    let overdue = line.and_then(|line| line.days).filter(|due| *due < 0 && days != Some(*due));
+    let overdue = overdue.map(|due| format!("another license is {}", overdue_by(due)));
+    let of_renewal = at_renewal.into_iter().chain(overdue).collect::<Vec<_>>().join("; ");
     let figure =
         |label, value: String, note: String| Figure { label, value, note, path: String::new() };
     // Where amounts can be converted, a figure has one currency, and what is paid in others is named next to it.
@@ -102,7 +118,7 @@ fn figures(record: &Map<String, Value>, base: &BaseCurrency, zone: Zone) -> Vec<
     let mut figures = vec![
         figure("Status", text(record, "status").to_owned(), String::new()),
         figure("MRR", mrr, arr.into_iter().chain(paid).collect::<Vec<_>>().join("; ")),
-        figure("Renewal", renewal, at_renewal.unwrap_or_default()),
+        figure("Renewal", renewal, of_renewal),
     ];
     figures.extend(engagement(record, zone));
     figures

@@ -32,7 +32,7 @@ const AT_STAKE: &str = "-atStake";
 pub(super) const CUSTOMER: &str = CompanyStatus::Customer.name();
 
 /// The report of customers, as far as pages need it.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub(super) struct Customers {
     pub(super) total: usize,
     rows: Vec<CustomerLine>,

@@ -33,5 +33,5 @@ pub(super) async fn erase(visit: Visit, mut request: RoutedRequest<'_>) -> Resul
     }
     let path = address("/endusers/{}", &[&id], &[("erase", "true")]);
     visit.api.send(Method::DELETE, &path, &[], &Value::Null).await?;
-    Ok(see("/app/records/endusers"))
+    Ok(see(&address("/app/records/endusers", &[], &[("done", "erased")])))
 }

@@ -1,8 +1,8 @@
-//! Explanations of the usage report: the query of each cell, and its users.
+//! Explanations of the usage report: the query of each cell, and its users or companies.
 
 use serde::Deserialize;
 use svctrack_core::{revenue::UsageLine, value::Day};
-use svctrack_web::pages::{Breakdown, ExplanationView, UserShare};
+use svctrack_web::pages::{ActiveCompany, Breakdown, ExplanationView, UsageSums, UserShare};
 
 use super::{
     by_ids::{by_ids, text},
@@ -11,7 +11,11 @@ use super::{
 };
 use crate::error::Error;
 
-/// Query that explains a cell of one of the tables of the report; none where it counts no users.
+/// Columns of companies begin with this, which is also how an explanation lists them.
+const COMPANIES: &str = "companies";
+
+/// Query that explains a cell of one of the tables of the report; none where it counts neither users nor companies, such
+/// as a trend.
 pub(super) fn query_of<'c>(
     header: &'c [String],
     row: &'c [String],
@@ -38,7 +42,8 @@ pub(super) fn query_of<'c>(
         (None, _) => (line_of(column)?, cell("period")?),
     };
     let cohort = cell("cohort").map(|cohort| ("cohort", cohort));
-    Some([("explain", line), ("period", period)].into_iter().chain(cohort).collect())
+    let list = column.starts_with(COMPANIES).then_some(("list", COMPANIES));
+    Some([("explain", line), ("period", period)].into_iter().chain(cohort).chain(list).collect())
 }
 
 /// Whether a column of actions is named after a period: the name begins with a year.
@@ -46,9 +51,16 @@ fn is_period(column: &str) -> bool {
     column.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// Line of a column such as `usersActive`.
+/// Line of a column such as `usersActive`: those of activities are of all active users, and stickiness is a part of the
+/// monthly ones.
 fn line_of(column: &str) -> Option<&'static str> {
-    let name = column.strip_prefix("users")?;
+    if matches!(column, "activities" | "occurrences") {
+        return Some(UsageLine::Active.name());
+    }
+    let name = column.strip_prefix("users").or_else(|| column.strip_prefix(COMPANIES))?;
+    if name == "Stickiness" {
+        return Some(UsageLine::Monthly.name());
+    }
     UsageLine::NAMES.iter().copied().find(|line| line.eq_ignore_ascii_case(name))
 }
 
@@ -57,12 +69,16 @@ fn line_of(column: &str) -> Option<&'static str> {
 struct Explained {
     from: Day,
     to: Day,
-    total: usize,
     formula: String,
+    #[serde(flatten)]
+    sums: UsageSums,
+    #[serde(default)]
     users: Vec<UserShare>,
+    /// In place of users, where these are asked for.
+    companies: Option<Vec<ActiveCompany>>,
 }
 
-/// Fills in the users from an offset on, with their names and those of their companies.
+/// Fills in the users or companies from an offset on, with their names.
 pub(super) async fn fill(
     visit: &Visit,
     view: &mut ExplanationView,
@@ -71,8 +87,27 @@ pub(super) async fn fill(
 ) -> Result<(), Error> {
     let found = serde_json::from_str(explained);
     let found: Explained = found.map_err(|error| Error::Internal(error.to_string()))?;
-    let listed = found.users.len() as u64;
-    let mut users: Vec<_> = found.users.into_iter().skip(offset).take(size).collect();
+    let listed = found.companies.as_ref().map_or(found.users.len(), Vec::len) as u64;
+    let sums = found.sums;
+    view.breakdown = match found.companies {
+        Some(companies) => {
+            let companies = companies.into_iter().skip(offset).take(size).collect();
+            Breakdown::ActiveCompanies { sums, companies: named_companies(visit, companies).await? }
+        }
+        None => {
+            let users = found.users.into_iter().skip(offset).take(size).collect();
+            Breakdown::Users { sums, users: named_users(visit, users).await? }
+        }
+    };
+    let shown = usize::try_from(listed).unwrap_or_default().saturating_sub(offset).min(size);
+    view.paging = paging((offset, size), (shown, Some(listed)), page_at);
+    view.days = (found.from.to_string(), found.to.before().to_string());
+    view.formula = found.formula;
+    Ok(())
+}
+
+/// Users with their names and those of their companies.
+async fn named_users(visit: &Visit, mut users: Vec<UserShare>) -> Result<Vec<UserShare>, Error> {
     let ids = users.iter().map(|user| user.user.as_str());
     let people = by_ids(visit, "endusers", ids, "name,email,externalId").await?;
     let ids = users.iter().filter_map(|user| user.company.as_deref());
@@ -85,11 +120,20 @@ pub(super) async fn fill(
         let company = user.company.as_ref().and_then(|company| companies.get(company));
         user.company_name = company.map(|company| text(company, "name").to_owned());
     }
-    view.paging = paging((offset, size), (users.len(), Some(listed)), page_at);
-    view.days = (found.from.to_string(), found.to.before().to_string());
-    view.formula = found.formula;
-    view.breakdown = Breakdown::Users { total: found.total, users };
-    Ok(())
+    Ok(users)
+}
+
+/// Companies with their names.
+async fn named_companies(
+    visit: &Visit,
+    mut companies: Vec<ActiveCompany>,
+) -> Result<Vec<ActiveCompany>, Error> {
+    let ids = companies.iter().map(|company| company.company.as_str());
+    let names = by_ids(visit, "companies", ids, "name").await?;
+    for company in &mut companies {
+        company.name = names.get(&company.company).map(|it| text(it, "name").to_owned());
+    }
+    Ok(companies)
 }
 
 #[cfg(test)]
@@ -108,11 +152,13 @@ mod tests {
             assert_eq!(asked.join(" "), expect, "{column}");
         };
         let figures =
-            ["period,activities,usersActive,usersStickiness,companiesActive", "2026-01,9,3,0.5,1"];
-        check(figures, "usersActive", "explain=active period=2026-01");
-        for column in ["period", "activities", "usersStickiness", "companiesActive"] {
-            check(figures, column, "");
-        }
+            ["period,activities,usersNew,usersStickiness,companiesDormant", "2026-01,9,3,0.5,1"];
+        check(figures, "usersNew", "explain=new period=2026-01");
+        check(figures, "activities", "explain=active period=2026-01");
+        check(figures, "usersStickiness", "explain=monthly period=2026-01");
+        let companies = "explain=dormant period=2026-01 list=companies";
+        check(figures, "companiesDormant", companies);
+        check(figures, "period", "");
         let cohorts = ["cohort,cohortUsers,period,week,users,share", "2026-W01,4,2026-W03,2,1,25"];
         for column in ["users", "share"] {
             check(cohorts, column, "explain=kept period=2026-W03 cohort=2026-W01");

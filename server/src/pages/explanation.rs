@@ -37,6 +37,7 @@ const OF_EXPLANATIONS: &[&str] = &[
     "currency",
     "segment",
     "cohort",
+    "list",
     "rateDate",
     "asOf",
     "view",
@@ -62,6 +63,10 @@ const COLUMN_LINES: &[(&str, &str, &str)] = &[
     (MRR, "arpa", "end"),
     (MRR, "asp", "new"),
     (MRR, "overdueLicenses", "overdue"),
+    (RETENTION, "mrr", "end"),
+    (RETENTION, "logos", "end"),
+    (RETENTION, "sharePercent", "end"),
+    (RETENTION, "logoSharePercent", "end"),
     (RETENTION, "customers", "base"),
     (RETENTION, "lostCustomers", "churn"),
     (RETENTION, "grrPercent", "kept"),
@@ -119,6 +124,7 @@ impl Figures<'_> {
             query.extend(self.cell(row, "currency").map(|currency| ("currency", currency)));
         }
         query.extend(segment.map(|segment| ("segment", segment)));
+        query.extend(self.cell(row, "cohort").map(|cohort| ("cohort", cohort)));
         (amount != 0.0).then(|| path(self.report, &query))
     }
 

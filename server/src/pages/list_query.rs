@@ -21,7 +21,7 @@ pub(super) const FILTER_BY: &str = "filter-by";
 const FILTER_VALUE: &str = "filter-value";
 /// Parameters of a list that are no filters.
 const NO_FILTERS: &[&str] =
-    &["sort", "offset", "search", FILTER_BY, "filter-op", FILTER_VALUE, "columns"];
+    &["sort", "offset", "search", FILTER_BY, "filter-op", FILTER_VALUE, "columns", "done"];
 /// Dates that have a time of day; the others are days, which are the same in every zone.
 const POINTS_IN_TIME: &[&str] = &["createdAt", "updatedAt", "lastActive"];
 /// Parameters of the API that a page sets itself.

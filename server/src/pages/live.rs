@@ -12,7 +12,6 @@ use svctrack_core::{
 use svctrack_web::pages::{ActivityLine, LiveView, Problem, address, live_page};
 
 use super::{
-    activity::name_companies,
     api::JSON,
     references::{references, resolve},
     respond::shown,
@@ -71,7 +70,6 @@ pub(super) async fn live(visit: Visit, request: RoutedRequest<'_>) -> Result<Res
         Err(Ok(issues)) => view.problems = problems_of(issues),
         Err(Err(error)) => return Err(error),
     }
-    name_companies(&visit, &mut view.lines).await?;
     let last = view.lines.last().filter(|_| view.lines.len() == SHOWN);
     view.older = last.map(|line| with("/app/live", "after", &line.id));
     if after.is_empty() && view.problems.is_empty() {

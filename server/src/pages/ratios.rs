@@ -141,6 +141,7 @@ struct RenewalRow {
     upgrade: f64,
     overdue: f64,
     open: f64,
+    companies: f64,
     of_base: RenewalRates,
     of_decided: RenewalRates,
 }
@@ -158,18 +159,22 @@ async fn of_renewals(visit: &Visit, pairs: &[(&str, &str)]) -> Result<Vec<Ratio>
     let row = row_of((report.currencies, report.converted), pairs, |row| &row.period);
     let Some(row) = row else { return Ok(Vec::new()) };
     let decided = row.base - row.overdue - row.open;
-    let companies =
-        |of: &str| RatioFormula::Text(format!("companies with a renewed license / {of}"));
+    // The report has the share of the companies, to more digits than their number needs.
+    let renewed = row.of_base.logo.map(|share| (share * row.companies).round());
+    let of_companies = renewed.map(|renewed| {
+        format!("{renewed} companies with a renewed license / {} companies", row.companies)
+    });
+    let of_decided_companies = "companies with a renewed license / decided companies".to_owned();
     let with_upgrade = row.renewed + row.upgrade;
     let quotient = RatioFormula::Quotient;
     let (of_base, of_decided) = (row.of_base, row.of_decided);
     let ratios = [
         ("Gross", of_base.gross, quotient(row.renewed, row.base)),
         ("Net", of_base.net, quotient(with_upgrade, row.base)),
-        ("Logo", of_base.logo, companies("companies")),
+        ("Logo", of_base.logo, RatioFormula::Text(of_companies.unwrap_or_default())),
         ("Gross of decided", of_decided.gross, quotient(row.renewed, decided)),
         ("Net of decided", of_decided.net, quotient(with_upgrade, decided)),
-        ("Logo of decided", of_decided.logo, companies("decided companies")),
+        ("Logo of decided", of_decided.logo, RatioFormula::Text(of_decided_companies)),
     ];
     let known = ratios.into_iter();
     Ok(known

@@ -31,7 +31,7 @@ use super::{
     save_record::{self, RejectedForm, StoredForm},
     saved_views::ViewedList,
     submitted_form::{
-        headers_of, new_key, problems_of, problems_of_address, sent, unknown_parameters,
+        headers_of, new_key, notice_of, problems_of, problems_of_address, sent, unknown_parameters,
     },
     visit::{Visit, resource},
 };
@@ -65,9 +65,16 @@ fn check(visit: &Visit, def: &ResourceDef, action: &str) -> Result<(), Error> {
     }
 }
 
+/// What the list says after an action that leads to it.
+const NOTICES: &[(&str, &str)] = &[
+    ("deleted", "The record was deleted."),
+    ("erased", "The person was erased, with all their activities, and is not stored again."),
+];
+
 /// `GET /app/records/:resource`
-pub(super) async fn list(visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
+pub(super) async fn list(mut visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let (def, mut pairs) = (resource(&request)?, query_pairs(&request));
+    visit.shell.notice = notice_of(&pairs, NOTICES);
     let unresolved = resolve_filter(&visit, def, &mut pairs).await?;
     let field = match added(def, &pairs) {
         AddedFilter::Filter(filter) if unresolved.is_empty() => {
@@ -322,7 +329,7 @@ pub(super) async fn delete(
     let path = address("/{}/{}", &[def.path, &id], &[]);
     let deleted = visit.api.send(Method::DELETE, &path, &headers_of(&pairs), &Value::Null).await;
     match deleted.map_err(Error::into_issues) {
-        Ok(_) => Ok(see(&address("/app/records/{}", &[def.path], &[]))),
+        Ok(_) => Ok(see(&address("/app/records/{}", &[def.path], &[("done", "deleted")]))),
         Err(Ok(issues)) => {
             let problems = problems_of(issues);
             let view = RecordView { problems, ..view(&visit, def, &id).await? };

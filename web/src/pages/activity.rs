@@ -27,7 +27,6 @@ pub struct ActivityLine {
     pub email: Option<String>,
     pub external_id: Option<String>,
     pub company_id: Option<String>,
-    /// The name of the company, which the API does not return with an activity.
     pub company_name: Option<String>,
     pub action: String,
     pub info: Option<Value>,
@@ -108,7 +107,14 @@ fn row<'a>(
     has_data: bool,
     line: &'a ActivityLine,
 ) -> impl Renderable + 'a {
-    let action = address("/app/live", &[], &[("action", &escaped(&line.action))]);
+    let action = escaped(&line.action);
+    let of_record = match of {
+        ActivityColumns::All => None,
+        ActivityColumns::Company => Some("companyId").zip(line.company_id.as_deref()),
+        ActivityColumns::Person => Some(("endUserId", line.end_user_id.as_str())),
+    };
+    let query: Vec<_> = [("action", action.as_str())].into_iter().chain(of_record).collect();
+    let action = address("/app/live", &[], &query);
     maud! {
         tr {
             td { (instant(&line.date)) }

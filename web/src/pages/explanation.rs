@@ -1,9 +1,5 @@
-//! Explanation of a figure of a report: the companies and licenses, or the users, that it is made of, with the
-//! formula in numbers.
-
-use hypertext::prelude::*;
-use serde::Deserialize;
-use svctrack_core::value::counted;
+//! Explanation of a figure of a report: its companies and licenses, or its users or active companies, with the formula
+//! in numbers.
 
 use super::{
     format::{cents, decimals_of, fixed, formula_text, grouped, label_of},
@@ -12,6 +8,8 @@ use super::{
     shell::{Shell, layout, title_bar},
 };
 use crate::page::Page;
+use hypertext::prelude::*;
+use serde::Deserialize;
 
 /// Companies whose licenses are shown without a click.
 const MOST_OPEN: usize = 5;
@@ -79,13 +77,39 @@ impl Ratio {
 pub enum Breakdown {
     /// An amount in `currency`, by company.
     Companies { currency: String, amount: f64, companies: Vec<CompanyShare> },
-    /// Users, at most 1,000, the most activities first.
-    Users { total: usize, users: Vec<UserShare> },
+    /// Users, the most activities first.
+    Users { sums: UsageSums, users: Vec<UserShare> },
+    /// Companies with active users, the most activities first.
+    ActiveCompanies { sums: UsageSums, companies: Vec<ActiveCompany> },
 }
 
 impl Default for Breakdown {
     fn default() -> Self {
-        Self::Users { total: 0, users: Vec::new() }
+        Self::Users { sums: UsageSums::default(), users: Vec::new() }
+    }
+}
+
+/// What a figure of usage counts in all, as the report returns it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct UsageSums {
+    /// Number of users or companies.
+    pub total: u64,
+    pub activities: u64,
+    pub occurrences: u64,
+}
+
+impl UsageSums {
+    /// The sums: `611 users · 815 activities`, and the occurrences where these are others.
+    fn words(self, noun: (&str, &str)) -> String {
+        let count = |number: u64, (one, many): (&str, &str)| {
+            format!("{} {}", grouped(&number.to_string()), if number == 1 { one } else { many })
+        };
+        let mut words =
+            vec![count(self.total, noun), count(self.activities, ("activity", "activities"))];
+        if self.occurrences != self.activities {
+            words.push(count(self.occurrences, ("occurrence", "occurrences")));
+        }
+        words.join(" · ")
     }
 }
 
@@ -117,8 +141,27 @@ pub struct UserShare {
     pub company: Option<String>,
     #[serde(skip)]
     pub company_name: Option<String>,
+    #[serde(flatten)]
+    pub activity: ActivityShare,
+}
+
+/// Activities of a company's users in the days of a figure, as the report returns them.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct ActiveCompany {
+    pub company: String,
+    #[serde(skip)]
+    pub name: Option<String>,
+    pub users: u64,
+    #[serde(flatten)]
+    pub activity: ActivityShare,
+}
+
+/// Activities in the days of a figure.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActivityShare {
     pub first_active: String,
-    pub days: usize,
+    pub days: u64,
     pub activities: u64,
     pub occurrences: u64,
 }
@@ -181,18 +224,13 @@ pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
                         (company_table(shell, currency, companies))
                     }
                 }
-                Breakdown::Users { total, users } => {
-                    (figure(view, &counted(grouped(&total.to_string()), "user"), true))
-                    @if let Some(last) = view.paging.last_page() {
-                        (past_end(last))
-                    } @else if users.is_empty() {
-                        (empty("This figure counts no users.", "It is zero in this period."))
-                    } @else {
-                        @if let Some(listed) = view.paging.total.filter(|it| *it < *total as u64) {
-                            p.muted { "The " (grouped(&listed.to_string())) " with the most activities are listed." }
-                        }
-                        (user_table(shell, users))
-                    }
+                Breakdown::Users { sums, users } => {
+                    (figure(view, &sums.words(("user", "users")), true))
+                    (usage_rows(view, *sums, "users", user_table(shell, users)))
+                }
+                Breakdown::ActiveCompanies { sums, companies } => {
+                    (figure(view, &sums.words(("company", "companies")), true))
+                    (usage_rows(view, *sums, "companies", active_company_table(shell, companies)))
                 }
             }
             @if view.paging.shown > 0 { (paging(&view.paging)) }
@@ -210,7 +248,7 @@ fn figure<'v>(
     let formula = match view.breakdown {
         Breakdown::Companies { .. } => formula_text(&view.formula),
         // It may have numbers that are no amounts, in the name of an action.
-        Breakdown::Users { .. } => view.formula.clone(),
+        _ => view.formula.clone(),
     };
     maud! {
         div.figures {
@@ -244,6 +282,27 @@ fn company_table<'v>(
     table("Companies", heads.into_iter().chain(steps), rows)
 }
 
+/// The table of users or companies, or why there is none.
+fn usage_rows<'v>(
+    view: &'v ExplanationView,
+    sums: UsageSums,
+    what: &'v str,
+    rows: impl Renderable + 'v,
+) -> impl Renderable + 'v {
+    maud! {
+        @if let Some(last) = view.paging.last_page() {
+            (past_end(last))
+        } @else if view.paging.shown == 0 {
+            (empty(&format!("This figure counts no {what}."), "It is zero in this period."))
+        } @else {
+            @if let Some(listed) = view.paging.total.filter(|listed| *listed < sums.total) {
+                p.muted { "The " (grouped(&listed.to_string())) " with the most activities are listed." }
+            }
+            (rows)
+        }
+    }
+}
+
 fn user_table<'v>(shell: &'v Shell, users: &'v [UserShare]) -> impl Renderable + 'v {
     let rows = maud! {
         tbody.stacked {
@@ -257,26 +316,51 @@ fn user_table<'v>(shell: &'v Shell, users: &'v [UserShare]) -> impl Renderable +
                             (shell.record_link("companies", company, named(&user.company_name, company)))
                         }
                     }
-                    td.num data-label="First active" { (user.first_active) }
-                    td.num data-label="Active days" { (user.days) }
-                    td.num data-label="Activities" { (grouped(&user.activities.to_string())) }
-                    td.num data-label="Occurrences" { (grouped(&user.occurrences.to_string())) }
+                    (activity_cells(&user.activity))
                 }
             }
         }
     };
-    table(
-        "Users",
-        [
-            ColumnHead::Text("User"),
-            ColumnHead::Text("Company"),
-            ColumnHead::Number("First active"),
-            ColumnHead::Number("Active days"),
-            ColumnHead::Number("Activities"),
-            ColumnHead::Number("Occurrences"),
-        ],
-        rows,
-    )
+    usage_table("Users", [ColumnHead::Text("User"), ColumnHead::Text("Company")], rows)
+}
+
+fn active_company_table<'v>(
+    shell: &'v Shell,
+    companies: &'v [ActiveCompany],
+) -> impl Renderable + 'v {
+    let rows = maud! {
+        tbody.stacked {
+            @for company in companies {
+                tr {
+                    th scope="row" {
+                        @let name = named(&company.name, &company.company);
+                        (shell.record_link("companies", &company.company, name))
+                    }
+                    td.num data-label="Users" { (grouped(&company.users.to_string())) }
+                    (activity_cells(&company.activity))
+                }
+            }
+        }
+    };
+    usage_table("Companies", [ColumnHead::Text("Company"), ColumnHead::Number("Users")], rows)
+}
+
+fn activity_cells(activity: &ActivityShare) -> impl Renderable {
+    maud! {
+        td.num data-label="First active" { (activity.first_active) }
+        td.num data-label="Active days" { (activity.days) }
+        td.num data-label="Activities" { (grouped(&activity.activities.to_string())) }
+        td.num data-label="Occurrences" { (grouped(&activity.occurrences.to_string())) }
+    }
+}
+
+fn usage_table<'v>(
+    title: &'v str,
+    first: [ColumnHead; 2],
+    rows: impl Renderable + 'v,
+) -> impl Renderable + 'v {
+    let rest = ["First active", "Active days", "Activities", "Occurrences"];
+    table(title, first.into_iter().chain(rest.map(ColumnHead::Number)), rows)
 }
 
 /// Name, or the id where it is not known.

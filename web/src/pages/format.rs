@@ -108,10 +108,9 @@ pub fn grouped(number: &str) -> String {
     text
 }
 
-/// An amount in whole units, with its currency: `EUR 1,235`.
+/// An amount in whole units, with its currency: `EUR 1,235`; one of less than a unit has its cents.
 pub fn money(amount: f64, currency: &str) -> String {
-    let rounded = grouped(&format!("{amount:.0}"));
-    let rounded = if rounded == "-0" { "0".to_owned() } else { rounded };
+    let rounded = if amount.abs() < 1.0 { cents(amount) } else { grouped(&format!("{amount:.0}")) };
     if currency.is_empty() { rounded } else { format!("{currency} {rounded}") }
 }
 
@@ -296,7 +295,8 @@ mod tests {
         ] {
             assert_eq!(grouped(number), text);
         }
-        assert_eq!(money(-0.2, "EUR"), "EUR 0");
+        assert_eq!(money(-0.2, "EUR"), "EUR -0.20");
+        assert_eq!(money(0.004, "EUR"), "EUR 0");
         assert_eq!(fixed(-0.001, 2), "0.00");
         assert_eq!(fixed(-1234.5, 2), "-1,234.50");
         assert_eq!(fixed(1234.5, 0), "1,234");

@@ -8,7 +8,7 @@ use super::{
     audit::{AuditLine, audit_table},
     customers::{CustomerLine, MrrAtStake},
     excluded::{ExcludedTotal, excluded_note},
-    format::{decimals_of, fixed, rounded},
+    format::{cents, decimals_of, fixed, rounded},
     home::Figure,
     parts::{ColumnHead, chart, table},
     shell::{Shell, csrf},
@@ -204,11 +204,11 @@ fn stake_formula<'l>(line: &'l CustomerLine, stake: &'l MrrAtStake) -> impl Rend
     let table = table("Points", [ColumnHead::Text("Reason"), ColumnHead::Number("Points")], rows);
     maud! {
         p {
-            strong { (line.base) " " (rounded(stake.amount, 2)) } " = MRR " (rounded(stake.mrr, 2))
+            strong { (line.base) " " (cents(stake.amount)) } " = MRR " (cents(stake.mrr))
             " × nearness of the renewal " (rounded(stake.nearness, 4)) " × " (rounded(stake.points, 2)) " points / 100"
         }
         @if let Some(overdue) = overdue {
-            p { "This MRR includes " (line.base) " " (rounded(overdue, 2)) " of overdue licenses, which the MRR of the company leaves out." }
+            p { "This MRR includes " (line.base) " " (cents(overdue)) " of overdue licenses, which the MRR of the company leaves out." }
         }
         p { (stake.why()) }
         (&table)

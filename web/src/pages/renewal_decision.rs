@@ -16,7 +16,7 @@ use svctrack_core::{
 
 use super::{
     address::address,
-    format::{day_in, day_text, label_of, money},
+    format::{cents, day_in, day_text, label_of},
     page_with_form,
     parts::{Problem, problems, scroll},
     record::text,
@@ -52,9 +52,9 @@ impl Decision {
         let what = match self {
             Self::Renew if !text(license, PARENT.name).is_empty() => {
                 let mrr = license.get(MRR.name).and_then(Value::as_f64).unwrap_or_default();
-                let mrr = money(mrr, text(license, CURRENCY.name));
+                let mrr = format!("{} {}", text(license, CURRENCY.name), cents(mrr));
                 let (from, to) = (day(FROM_DATE.name), day(TO_DATE.name));
-                format!("renewed from {from} to {to}, {mrr} a month")
+                format!("renewed from {from} to {to}, {} a month", mrr.trim())
             }
             Self::Lose if text(license, RENEWAL_STATUS.name) == "lost" => {
                 format!("marked as lost, with {} as its end", day(TO_DATE.name))

@@ -253,7 +253,8 @@ fn report_table<'t>(title: &'t str, table: &'t ReportTable) -> impl Renderable +
 }
 
 /// Words in the names of columns that are no amounts of money.
-const NO_AMOUNTS: &[&str] = &["percent", "share", "customers", "licenses", "companies", "rate"];
+const NO_AMOUNTS: &[&str] =
+    &["percent", "share", "customers", "licenses", "companies", "compared", "rate"];
 
 /// Whether a column of a table of amounts has amounts, and not counts or shares.
 fn is_amount(table: &ReportTable, at: usize) -> bool {
