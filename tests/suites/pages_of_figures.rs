@@ -473,9 +473,12 @@ async fn a_rate_or_an_average_leads_to_its_quotient() {
     assert_eq!(links.len(), 2, "net, of all and of decided: {report}");
     for link in links {
         let html = page(&reader, &link.replace("&amp;", "&")).await;
-        for text in
-            ["Gross: 80 / 80 = 100.00 %", "Net: 100 / 80 = 125.00 %", "Net of decided: 100 / 80"]
-        {
+        for text in [
+            "Gross: 80 / 80 = 100.00 %",
+            "Net: 100 / 80 = 125.00 %",
+            "Net of decided: 100 / 80",
+            "Logo: 1 / 1 = 100.00 %",
+        ] {
             assert!(html.contains(text), "{text}: {html}");
         }
     }

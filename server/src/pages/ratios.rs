@@ -159,11 +159,8 @@ async fn of_renewals(visit: &Visit, pairs: &[(&str, &str)]) -> Result<Vec<Ratio>
     let row = row_of((report.currencies, report.converted), pairs, |row| &row.period);
     let Some(row) = row else { return Ok(Vec::new()) };
     let decided = row.base - row.overdue - row.open;
-    // The report has the share of the companies, to more digits than their number needs.
-    let renewed = row.of_base.logo.map(|share| (share * row.companies).round());
-    let of_companies = renewed.map(|renewed| {
-        format!("{renewed} companies with a renewed license / {} companies", row.companies)
-    });
+    // The report has their share, to more digits than their number needs.
+    let renewed_companies = row.of_base.logo.unwrap_or_default() * row.companies;
     let of_decided_companies = "companies with a renewed license / decided companies".to_owned();
     let with_upgrade = row.renewed + row.upgrade;
     let quotient = RatioFormula::Quotient;
@@ -171,7 +168,7 @@ async fn of_renewals(visit: &Visit, pairs: &[(&str, &str)]) -> Result<Vec<Ratio>
     let ratios = [
         ("Gross", of_base.gross, quotient(row.renewed, row.base)),
         ("Net", of_base.net, quotient(with_upgrade, row.base)),
-        ("Logo", of_base.logo, RatioFormula::Text(of_companies.unwrap_or_default())),
+        ("Logo", of_base.logo, quotient(renewed_companies.round(), row.companies)),
         ("Gross of decided", of_decided.gross, quotient(row.renewed, decided)),
         ("Net of decided", of_decided.net, quotient(with_upgrade, decided)),
         ("Logo of decided", of_decided.logo, RatioFormula::Text(of_decided_companies)),
