@@ -306,8 +306,11 @@ async fn take_pictures_of_readme(visit: &Visit, folder: &Path) {
     let largest = visit.server.client.get("/reports/customers?sort=-mrr&limit=1").await.json();
     let company = largest["rows"][0]["company"].as_str().unwrap();
     let company = format!("/app/records/companies/{company}");
+    let no_bars = "for (const element of [document.documentElement, document.querySelector('.side')]) \
+        element.style.scrollbarWidth = 'none';";
     for (name, path) in [("today", "/"), ("company", &company), ("report", "/app/reports/mrr")] {
         visit.open(path).await;
+        visit.browser.run(no_bars).await;
         let picture = visit.browser.page.screenshot().await.unwrap();
         fs::write(folder.join(format!("readme-{name}.png")), picture).unwrap();
     }
