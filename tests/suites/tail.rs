@@ -129,7 +129,7 @@ async fn what_cannot_be_shown_is_an_error() {
         (own, &["login"][..], "a filter is NAME=VALUE, such as action=login; found `login`"),
         (own, &["acton=login"], "acton"),
         (own, &["-n", "0", "acton=login"], "acton"),
-        (own, &["limit=5"], "limit"),
+        (own, &["limit=5"], "use --lines instead of `limit`"),
         ("http://127.0.0.1:1", &[], "cannot be reached"),
     ] {
         let (child, _lines) = tail(&server, base, arguments);

@@ -86,10 +86,7 @@ impl Tail {
     }
 
     fn filters(&self) -> Result<Vec<(&str, &str)>, String> {
-        let wrong =
-            |filter| format!("a filter is NAME=VALUE, such as action=login; found `{filter}`");
-        let filters = self.filters.iter();
-        filters.map(|filter| filter.split_once('=').ok_or_else(|| wrong(filter))).collect()
+        self.filters.iter().map(|filter| filter_of(filter)).collect()
     }
 
     /// Prints the last activities; `after` becomes the newest of them. Returns whether somebody still reads the output.
@@ -146,6 +143,15 @@ impl Tail {
     /// Prints an activity. Returns whether somebody still reads the output.
     fn print(&self, activity: &Value) -> Result<bool, String> {
         print_line(&if self.json { activity.to_string() } else { in_words(activity) })
+    }
+}
+
+/// Name and value of a filter.
+fn filter_of(text: &str) -> Result<(&str, &str), String> {
+    match text.split_once('=') {
+        Some(("limit", _)) => Err("use --lines instead of `limit`".to_owned()),
+        Some(filter) => Ok(filter),
+        None => Err(format!("a filter is NAME=VALUE, such as action=login; found `{text}`")),
     }
 }
 

@@ -37,6 +37,7 @@ const OF_EXPLANATIONS: &[&str] = &[
     "currency",
     "segment",
     "cohort",
+    "action",
     "list",
     "rateDate",
     "asOf",
@@ -180,14 +181,9 @@ pub(super) async fn explain(visit: Visit, request: RoutedRequest<'_>) -> Result<
         // No figure is named: the report has all of them.
         return Ok(see(&of_report));
     }
-    let period = Some(sent(&pairs, "period")).filter(|it| !it.is_empty() && *it != SPAN);
-    let line = label_of(sent(&pairs, "explain"));
-    let by_notice = query.contains(&("by", "notice")).then(|| "by last day of notice".to_owned());
-    let as_of = sent(&pairs, "asOf").get(..DAY_CHARS).map(|day| format!("as of {day}"));
-    let as_of_closing = as_of.is_some();
-    let title = [Some(label_of(&report)), Some(line), period.map(str::to_owned), by_notice, as_of];
+    let as_of_closing = !sent(&pairs, "asOf").is_empty();
     let mut view = ExplanationView {
-        title: title.into_iter().flatten().collect::<Vec<_>>().join(", "),
+        title: title_of(&report, &pairs),
         // Figures of an earlier time are those of closed months.
         back: match as_of_closing {
             true => (CLOSINGS_PAGE.to_owned(), "Closed months"),
@@ -219,6 +215,21 @@ pub(super) async fn explain(visit: Visit, request: RoutedRequest<'_>) -> Result<
         Err(Err(error)) => return Err(error),
     }
     Ok(shown(explanation_page(&visit.shell, &view), &view.problems))
+}
+
+/// Title of the explanation of a figure: its report, its line, and what it is limited to.
+fn title_of(report: &str, pairs: &[(String, String)]) -> String {
+    let asked = |name| Some(sent(pairs, name)).filter(|text| !text.is_empty());
+    let words = [
+        Some(label_of(report)),
+        Some(label_of(sent(pairs, "explain"))),
+        asked("action").map(str::to_owned),
+        asked("cohort").map(|cohort| format!("cohort {cohort}")),
+        asked("period").filter(|period| *period != SPAN).map(str::to_owned),
+        asked("by").filter(|by| *by == "notice").map(|_| "by last day of notice".to_owned()),
+        asked("asOf").and_then(|at| at.get(..DAY_CHARS)).map(|day| format!("as of {day}")),
+    ];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Fills in the companies from an offset on, with their names.

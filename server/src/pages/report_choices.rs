@@ -68,11 +68,26 @@ pub(super) async fn choices_of(
     }
     if report == RETENTION {
         let text = Some("Figures".to_owned());
-        choices.push(Choice { text, ..choice("part", "", &["", "cohorts"]) });
+        let part = Choice { text, ..choice("part", "", &["", "cohorts"]) };
+        if part.value == "cohorts" {
+            let interval = choices.iter_mut().filter(|choice| choice.name == "interval");
+            interval.for_each(limit_to_cohorts);
+        }
+        choices.push(part);
     }
     let mut problems = unknown_parameters(pairs, |name| PARAMETERS.contains(&name));
     problems.extend(problem);
     Ok((choices, problems))
+}
+
+/// Leaves out the intervals that are too short for the cohorts of revenue; one that was chosen for the figures becomes a
+/// month.
+fn limit_to_cohorts(interval: &mut Choice) {
+    let is_short = |name: &str| matches!(name, "day" | "week");
+    interval.values.retain(|name| !is_short(name));
+    if is_short(&interval.value) {
+        "month".clone_into(&mut interval.value);
+    }
 }
 
 /// Labels of the parameters of a report.

@@ -120,6 +120,7 @@ impl LicenseLine {
             _ if self.is_overdue == Some(true) => "overdue",
             Some("ongoing") | None => match (self.starts(), self.ends()) {
                 (Some(start), _) if start > today => "coming",
+                (_, Some(end)) if end <= today => "ended",
                 _ => "active",
             },
             Some(other) => other,
@@ -264,6 +265,8 @@ mod tests {
         assert_eq!(state_of(with("ongoing")), "active");
         assert_eq!(state_of(with("lost")), "lost");
         assert_eq!(state_of(license("2026-07-01", "")), "coming");
+        assert_eq!(state_of(license("2026-01-01", "2026-06-01")), "ended");
+        assert_eq!(state_of(license("2026-01-01", "2026-06-02")), "active");
         assert_eq!(state_of(LicenseLine { is_overdue: Some(true), ..with("ongoing") }), "overdue");
     }
 }
