@@ -27,6 +27,7 @@ use poem::{
     endpoint::BoxEndpoint,
     http::{HeaderMap, Method, StatusCode, Uri, header},
 };
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use svctrack_core::value::TenantId;
 use svctrack_store::{
@@ -259,10 +260,9 @@ impl ApiClient {
     ) -> Result<ApiResponse, String> {
         loop {
             let response = self.send_as(method.clone(), path, kind, body.clone()).await?;
-            let wait = response.headers.get(header::RETRY_AFTER);
-            match wait.and_then(|wait| wait.to_str().ok()?.parse().ok()) {
-                Some(seconds) if response.status == StatusCode::TOO_MANY_REQUESTS => {
-                    tokio::time::sleep(Duration::from_secs(seconds)).await;
+            match response.retry_after() {
+                Some(wait) if response.status == StatusCode::TOO_MANY_REQUESTS => {
+                    tokio::time::sleep(wait).await;
                 }
                 _ => return Ok(response),
             }
@@ -341,15 +341,32 @@ impl From<ApiResponse> for Response {
 }
 
 impl ApiResponse {
+    /// Time after which the call can be repeated, where the response has one.
+    pub fn retry_after(&self) -> Option<Duration> {
+        let seconds = self.headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+        Some(Duration::from_secs(seconds))
+    }
+
     /// The JSON of a response.
     ///
     /// # Errors
     /// A message, when the call was rejected.
     pub async fn json(self) -> Result<Value, String> {
+        self.read().await
+    }
+
+    /// A response, read from its JSON.
+    ///
+    /// # Errors
+    /// As [`Self::json`].
+    pub async fn read<T: DeserializeOwned>(self) -> Result<T, String> {
         let body = self.body.into_bytes().await.map_err(|error| broken_off(&error))?;
-        let json: Value = serde_json::from_slice(&body)
-            .map_err(|_| "the response is not from svctrack: check --server".to_owned())?;
-        if self.status.is_success() { Ok(json) } else { Err(reason(&json)) }
+        let foreign = |_| "the response is not from svctrack: check --server".to_owned();
+        if self.status.is_success() {
+            return serde_json::from_slice(&body).map_err(foreign);
+        }
+        let problem: Value = serde_json::from_slice(&body).map_err(foreign)?;
+        Err(reason(&problem))
     }
 
     /// Writes a response into a file.

@@ -96,7 +96,11 @@ async fn a_report_has_a_table_for_each_currency_and_its_cohorts_are_a_triangle()
     assert!(months.contains(">2025-12<") && !months.contains("value=\"week\""), "{months}");
     for cell in cells {
         let behind = page(&reader, &cell.replace("&amp;", "&")).await;
-        assert!(behind.contains("/app/records/companies/"), "{cell}: {behind}");
+        for text in
+            ["/app/records/companies/", ", cohort 2025-1", "Companies kept: 1 / 1 = 100.00 %"]
+        {
+            assert!(behind.contains(text), "{cell}: {text}: {behind}");
+        }
     }
     let usage = page(&reader, &format!("/app/reports/usage?{days}&part=cohorts")).await;
     assert!(!usage.contains("name=\"interval\""), "{usage}");

@@ -334,6 +334,7 @@ async fn the_address_of_a_form_leads_to_the_page_that_has_it() {
     let reader = sign_in(&server.anonymous, &token(&server)).await;
     for (form, page) in [
         ("/app/records/companies/extid-acme/delete", "/app/records/companies/extid-acme"),
+        ("/app/records/endusers/extid-ada/erase", "/app/records/endusers/extid-ada"),
         ("/app/closings/2026-01/reopen", "/app/closings"),
         ("/app/issues/x/replay", "/app/issues"),
         ("/sign-out", "/"),

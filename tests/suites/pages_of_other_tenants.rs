@@ -52,7 +52,9 @@ fn forms_of(resource: &str) -> Vec<(String, Vec<(&'static str, &'static str)>)> 
             ("/app/licenses/{id}/lose", &[("step", "do"), ("lostReason", "taken over")]),
         ],
         "tickets" => &[("/app/tickets/{id}", &[("status", "closed")])],
-        "endusers" => &[("/app/people/{id}/erase", &[("confirmation", "eve@secret.example")])],
+        "endusers" => {
+            &[("/app/records/endusers/{id}/erase", &[("confirmation", "eve@secret.example")])]
+        }
         "timesheets" => &[("/app/timesheets", &[("sheet", "{id}"), ("status", "approved")])],
         _ => &[],
     };

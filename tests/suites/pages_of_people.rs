@@ -99,7 +99,7 @@ async fn a_person_is_erased_by_who_types_the_confirmation() {
     let id = user["_id"].as_str().unwrap();
     let shown = page(&reader, &format!("/app/records/endusers/{id}")).await;
     assert!(shown.contains(&format!("/app/files/endusers/{id}/export?form=json")));
-    let erase = format!("/app/people/{id}/erase");
+    let erase = format!("/app/records/endusers/{id}/erase");
     let rejected = reader.submit(&erase, &[("confirmation", "ada")]).await;
     assert_eq!(rejected.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(client.get("/endusers/extid-ada").await.status, StatusCode::OK);

@@ -2,6 +2,7 @@
 
 use std::{process::Stdio, sync::Arc};
 
+use hyper::Method;
 use serde_json::{Value, json};
 use svctrack_tests::{
     in_process::InProcess,
@@ -122,6 +123,22 @@ async fn earlier_activities_are_shown_in_their_order_by_filter() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn json_is_that_of_the_api_and_has_nothing_that_a_terminal_obeys() {
+    let server = server().await;
+    let info = r#"{"n":12345678901234567890123,"a":1.10}"#;
+    let event = format!("{{\"externalId\":\"ada\",\"action\":\"a\u{85}b\",\"info\":{info}}}");
+    let path = format!("/analytics/{}", svctrack_tests::TENANT);
+    let json_type = [("content-type", "application/json")];
+    server.client.send(Method::POST, &path, &json_type, event).await.unwrap();
+    let own = format!("http://{}", server.client.address());
+    let (_child, mut lines) = tail(&server, &own, &["--no-follow", "--json"]);
+    let line = next(&mut lines).await.unwrap();
+    assert!(line.contains(info) && line.contains("\"a\\u0085b\""), "{line}");
+    let activity: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(activity["action"], "a\u{85}b");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_shown_is_an_error() {
     let server = server().await;
     let own = &*format!("http://{}", server.client.address());
@@ -130,6 +147,8 @@ async fn what_cannot_be_shown_is_an_error() {
         (own, &["acton=login"], "acton"),
         (own, &["-n", "0", "acton=login"], "acton"),
         (own, &["limit=5"], "use --lines instead of `limit`"),
+        (own, &["after=6a19f2c0e4b0a1c2d3e4f506"], "`after` is not a filter"),
+        (own, &["count=true"], "`count` is a number in a filter"),
         ("http://127.0.0.1:1", &[], "cannot be reached"),
     ] {
         let (child, _lines) = tail(&server, base, arguments);

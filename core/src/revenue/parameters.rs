@@ -214,7 +214,7 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "action",
         of: &[Usage],
         kind: ParameterType::Text,
-        doc: "Only users who did this action in the days of the figure to explain.",
+        doc: "Only users who did this action in the days of the figure to explain, or companies of such users.",
     },
     Parameter {
         name: "list",

@@ -78,7 +78,7 @@ pub struct ExplainedCompany {
     /// `_id` of the company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
-    /// Number of its users who were active in the figure's days.
+    /// Number of its users who were active in these days.
     pub users: usize,
     /// Activities of its users.
     #[serde(flatten)]
@@ -91,7 +91,7 @@ pub struct ExplainedCompany {
 pub struct ExplainedActivity {
     /// Day of the first activity ever.
     pub first_active: Day,
-    /// Number of the figure's days with activities.
+    /// Number of the figure's days with any activity, also with other actions than that of the figure.
     pub days: usize,
     /// Activities in these days; for a dormant user or company, in the period before.
     pub activities: u64,
@@ -109,27 +109,21 @@ impl UsagePlan {
         let cell = self.cell.as_ref()?;
         let (total, [activities, occurrences], counted) = match cell.is_of_companies {
             false => {
-                let people = counts.people.iter().map(|(user, person)| (*user, person));
-                let people = people.map(|(user, person)| (user, company_of(user), person));
-                let (mut users, sums) = self.counted(cell, people, |user, company, activity| {
-                    ExplainedUser { user, company, activity }
-                });
-                users.sort_by_key(|it| (Reverse(it.activity.activities), it.user));
-                let total = users.len();
-                users.truncate(MAX_EXPLAINED);
-                (total, sums, ExplainedUsage::Users(users))
+                let people = counts.people.iter();
+                let people = people.map(|(user, person)| (*user, company_of(*user), person));
+                let (total, sums, users) = self.counted(cell, people);
+                let user = |(user, company, activity)| ExplainedUser { user, company, activity };
+                (total, sums, ExplainedUsage::Users(users.into_iter().map(user).collect()))
             }
             true => {
                 let companies = self.companies(cell, counts, company_of);
-                let each = companies.iter();
-                let each = each.map(|(company, (users, usage))| (*company, *users, usage));
-                let (mut companies, sums) = self.counted(cell, each, |company, users, activity| {
-                    ExplainedCompany { company, users, activity }
-                });
-                companies.sort_by_key(|it| (Reverse(it.activity.activities), it.company));
-                let total = companies.len();
-                companies.truncate(MAX_EXPLAINED);
-                (total, sums, ExplainedUsage::Companies(companies))
+                let companies = companies.iter();
+                let companies =
+                    companies.map(|(company, (users, usage))| (*company, *users, usage));
+                let (total, sums, found) = self.counted(cell, companies);
+                let company =
+                    |(company, users, activity)| ExplainedCompany { company, users, activity };
+                (total, sums, ExplainedUsage::Companies(found.into_iter().map(company).collect()))
             }
         };
         let name = cell.line.name();
@@ -151,29 +145,31 @@ impl UsagePlan {
         })
     }
 
-    /// Those who count in a figure, and the sums of their activities and occurrences.
-    fn counted<'u, T, Rest>(
+    /// Those who count in a figure: their number, the sums of their activities and occurrences, and each with what is
+    /// known of it, the most activities first.
+    fn counted<'u, Rest>(
         &self,
         cell: &UsageCell,
         all: impl Iterator<Item = (ObjectId, Rest, &'u UserUsage)>,
-        explained: impl Fn(ObjectId, Rest, ExplainedActivity) -> T,
-    ) -> (Vec<T>, [u64; 2]) {
+    ) -> (usize, [u64; 2], Vec<(ObjectId, Rest, ExplainedActivity)>) {
         let days = self.days_of(cell);
-        let (mut found, mut sums) = (Vec::new(), [0; 2]);
-        for (id, rest, usage) in all.filter(|(.., usage)| self.counts_in(cell, usage)) {
-            let &UserUsage { activities, occurrences, .. } = usage;
+        let counted = all.filter(|(.., usage)| self.counts_in(cell, usage));
+        let explained = |(id, rest, usage): (ObjectId, Rest, &UserUsage)| {
             let activity = ExplainedActivity {
                 first_active: self.first_day(usage),
                 days: usage.presence.days().filter(|day| days.contains(day)).count(),
-                activities,
-                occurrences,
+                activities: usage.activities,
+                occurrences: usage.occurrences,
             };
-            let [all_activities, all_occurrences] = &mut sums;
-            *all_activities += activities;
-            *all_occurrences += occurrences;
-            found.push(explained(id, rest, activity));
-        }
-        (found, sums)
+            (id, rest, activity)
+        };
+        let mut found: Vec<_> = counted.map(explained).collect();
+        let sum = |of: fn(&ExplainedActivity) -> u64| found.iter().map(|(.., it)| of(it)).sum();
+        let sums = [sum(|it| it.activities), sum(|it| it.occurrences)];
+        found.sort_by_key(|(id, _, activity)| (Reverse(activity.activities), *id));
+        let total = found.len();
+        found.truncate(MAX_EXPLAINED);
+        (total, sums, found)
     }
 
     /// Activity of each company, with the number of its users who count as active in the days of a figure.
@@ -257,7 +253,8 @@ impl UsagePlan {
 }
 
 fn with_action(cell: &UsageCell) -> String {
-    cell.action.as_ref().map(|action| format!(", who did {action}")).unwrap_or_default()
+    let who = if cell.is_of_companies { "whose users" } else { "who" };
+    cell.action.as_ref().map(|action| format!(", {who} did {action}")).unwrap_or_default()
 }
 
 impl ExplainedActivity {

@@ -25,8 +25,8 @@ pub(crate) fn print_err(text: &str) {
     let _ = writeln!(io::stderr(), "{}", printable(text));
 }
 
-/// A text with its control characters escaped, but for line ends and tabs: it may repeat a file or a record, and a
-/// terminal would obey them.
+/// A text with its control characters escaped as in JSON, but for line ends and tabs: it may repeat a file or a record,
+/// and a terminal would obey them.
 fn printable(text: &str) -> Cow<'_, str> {
     let is_obeyed = |char: char| char.is_control() && !matches!(char, '\n' | '\t');
     if !text.contains(is_obeyed) {
@@ -35,7 +35,7 @@ fn printable(text: &str) -> Cow<'_, str> {
     let mut shown = String::with_capacity(text.len());
     for char in text.chars() {
         match is_obeyed(char) {
-            true => shown.extend(char.escape_default()),
+            true => shown.push_str(&format!("\\u{:04x}", u32::from(char))),
             false => shown.push(char),
         }
     }
@@ -83,8 +83,8 @@ mod tests {
     fn a_terminal_obeys_no_text_that_is_shown() {
         for (text, shown) in [
             ("a\tb\nc é", "a\tb\nc é"),
-            ("\u{1b}]0;x\u{7}", "\\u{1b}]0;x\\u{7}"),
-            ("\r\0\u{9b}2J", "\\r\\u{0}\\u{9b}2J"),
+            ("\u{1b}]0;x\u{7}", "\\u001b]0;x\\u0007"),
+            ("\r\0\u{9b}2J", "\\u000d\\u0000\\u009b2J"),
         ] {
             assert_eq!(printable(text), shown);
         }

@@ -4,18 +4,28 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use bytes::Bytes;
 use clap::Args;
-use poem::http::Method;
-use serde_json::Value;
+use poem::http::{Method, StatusCode};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
 use svctrack_server::api_client::{ApiClient, ApiResponse};
 use svctrack_web::pages::{ActivityLine, address};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader},
+    time::timeout,
+};
 
-use super::output::{print_err, print_line, text_at};
+use super::output::{print_err, print_line};
 
 /// Pause before the stream is opened again.
 const PAUSE: Duration = Duration::from_secs(1);
+/// Silence after which a stream counts as lost: three times that of a stream without activities.
+const SILENCE: Duration = Duration::from_secs(45);
 /// Width of the columns of actions, users and companies, in characters; longer texts move the rest of their line.
 const WIDTH: usize = 24;
+/// Id before that of every activity.
+const BEFORE_ALL: &str = "000000000000000000000000";
+/// Parameters of the list of activities that are no filters.
+const NO_FILTERS: &[&str] = &["after", "select", "sort"];
 
 /// Show activities as they are stored
 ///
@@ -55,33 +65,41 @@ pub(crate) struct Tail {
 enum StreamEnd {
     /// Nobody reads the output any longer.
     Unread,
-    /// The connection ended, for the reason in words.
-    Lost(String),
+    /// The stream is opened again after a pause; with the reason for which it ended.
+    Lost(String, Duration),
+}
+
+/// Id of an activity.
+#[derive(Deserialize)]
+struct ActivityId {
+    #[serde(rename = "_id")]
+    id: String,
 }
 
 impl Tail {
     pub(crate) async fn run(self) -> Result<ExitCode, String> {
         let filters = self.filters()?;
         let client = ApiClient::running(&self.server, &self.token, self.ca_cert.as_deref())?;
-        let mut after = String::new();
+        // Where nothing matches the filters yet, the stream begins after the newest activity of all.
+        let newest: Vec<ActivityId> = list(&client, &[("limit", "1")]).await?;
+        let mut after = newest.into_iter().next().map_or_else(|| BEFORE_ALL.to_owned(), |it| it.id);
         let is_read = self.lines == 0 || self.print_earlier(&client, &filters, &mut after).await?;
         if self.no_follow || !is_read {
             return Ok(ExitCode::SUCCESS);
         }
         loop {
-            let place = Some(("after", after.as_str())).filter(|(_, after)| !after.is_empty());
-            let query: Vec<_> = filters.iter().copied().chain(place).collect();
+            let query = [&filters[..], &[("after", &after)]].concat();
             let path = address("/activities/stream", &[], &query);
             let ended = match client.send(Method::GET, &path, Bytes::new()).await {
-                Ok(response) => self.follow(response, &mut after).await?,
-                Err(error) if after.is_empty() => return Err(error),
-                Err(error) => StreamEnd::Lost(error),
+                Ok(response) if response.status.is_success() => {
+                    self.follow(response, &mut after).await?
+                }
+                Ok(response) => rejected(response).await?,
+                Err(error) => StreamEnd::Lost(error, PAUSE),
             };
-            match ended {
-                StreamEnd::Unread => return Ok(ExitCode::SUCCESS),
-                StreamEnd::Lost(cause) => print_err(&format!("interrupted: {cause}; trying again")),
-            }
-            tokio::time::sleep(PAUSE).await;
+            let StreamEnd::Lost(cause, pause) = ended else { return Ok(ExitCode::SUCCESS) };
+            print_err(&format!("interrupted: {cause}; trying again"));
+            tokio::time::sleep(pause).await;
         }
     }
 
@@ -98,38 +116,40 @@ impl Tail {
     ) -> Result<bool, String> {
         let limit = self.lines.to_string();
         let query = [filters, &[("limit", &limit)]].concat();
-        let stored = client.call(Method::GET, &address("/activities", &[], &query), None).await?;
-        for activity in stored.as_array().into_iter().flatten().rev() {
-            text_at(activity, "/_id").clone_into(after);
-            if !self.print(activity)? {
+        let earlier: Vec<Box<RawValue>> = list(client, &query).await?;
+        for activity in earlier.iter().rev() {
+            if !self.print(activity.get())? {
                 return Ok(false);
             }
+        }
+        let newest = earlier.first().map(|newest| serde_json::from_str(newest.get()));
+        if let Some(Ok(ActivityId { id })) = newest {
+            // One that was stored since the newest of all was asked for.
+            *after = id.max(std::mem::take(after));
         }
         Ok(true)
     }
 
     /// Prints the activities of a stream until it ends; `after` is the cursor from which the next one continues.
     async fn follow(&self, response: ApiResponse, after: &mut String) -> Result<StreamEnd, String> {
-        if response.status.is_client_error() {
-            return Err(response.json().await.err().unwrap_or_default());
-        }
-        if !response.status.is_success() {
-            let cause = response.json().await.err().unwrap_or_default();
-            return Ok(StreamEnd::Lost(cause));
-        }
         let mut lines = BufReader::new(response.body.into_async_read()).lines();
         let mut id = String::new();
+        let lost = |cause: String| Ok(StreamEnd::Lost(cause, PAUSE));
         loop {
-            let line = match lines.next_line().await {
+            let Ok(line) = timeout(SILENCE, lines.next_line()).await else {
+                return lost(format!("nothing was received for {} seconds", SILENCE.as_secs()));
+            };
+            let line = match line {
                 Ok(Some(line)) => line,
-                Ok(None) => return Ok(StreamEnd::Lost("the server ended the stream".to_owned())),
-                Err(error) => return Ok(StreamEnd::Lost(error.to_string())),
+                Ok(None) => return lost("the server ended the stream".to_owned()),
+                Err(error) => return lost(error.to_string()),
             };
             match line.split_once(": ") {
                 Some(("id", found)) => found.clone_into(&mut id),
-                Some(("data", json)) => {
-                    let activity: Value = serde_json::from_str(json).unwrap_or_default();
-                    if activity.get("_id").is_some() && !self.print(&activity)? {
+                Some(("data", activity)) => {
+                    // The last message to a slow reader is no activity.
+                    let is_activity = serde_json::from_str::<ActivityId>(activity).is_ok();
+                    if is_activity && !self.print(activity)? {
                         return Ok(StreamEnd::Unread);
                     }
                 }
@@ -140,9 +160,28 @@ impl Tail {
         }
     }
 
-    /// Prints an activity. Returns whether somebody still reads the output.
-    fn print(&self, activity: &Value) -> Result<bool, String> {
-        print_line(&if self.json { activity.to_string() } else { in_words(activity) })
+    /// Prints an activity, in JSON as it was received. Returns whether somebody still reads the output.
+    fn print(&self, activity: &str) -> Result<bool, String> {
+        if self.json { print_line(activity) } else { print_line(&line_of(activity)) }
+    }
+}
+
+/// Activities of a query.
+async fn list<T: DeserializeOwned>(
+    client: &ApiClient,
+    query: &[(&str, &str)],
+) -> Result<Vec<T>, String> {
+    let path = address("/activities", &[], query);
+    client.send_again(Method::GET, &path, Bytes::new()).await?.read().await
+}
+
+/// Decides on a rejected stream: one that the token or the query does not allow is an error, any other is opened again.
+async fn rejected(response: ApiResponse) -> Result<StreamEnd, String> {
+    let (status, pause) = (response.status, response.retry_after());
+    let cause = response.json().await.err().unwrap_or_else(|| status.to_string());
+    match status {
+        StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(cause),
+        _ => Ok(StreamEnd::Lost(cause, pause.unwrap_or(PAUSE).max(PAUSE))),
     }
 }
 
@@ -150,21 +189,23 @@ impl Tail {
 fn filter_of(text: &str) -> Result<(&str, &str), String> {
     match text.split_once('=') {
         Some(("limit", _)) => Err("use --lines instead of `limit`".to_owned()),
+        Some(("count", "true" | "false")) => Err("`count` is a number in a filter".to_owned()),
+        Some((name, _)) if NO_FILTERS.contains(&name) => Err(format!("`{name}` is not a filter")),
         Some(filter) => Ok(filter),
         None => Err(format!("a filter is NAME=VALUE, such as action=login; found `{text}`")),
     }
 }
 
 /// An activity as a line: time, action, user, company, data, and how often it is counted unless that is once.
-fn in_words(activity: &Value) -> String {
-    let Ok(line) = serde_json::from_value::<ActivityLine>(activity.clone()) else {
-        return activity.to_string();
+fn line_of(activity: &str) -> String {
+    let Ok(line) = serde_json::from_str::<ActivityLine>(activity) else {
+        return activity.to_owned();
     };
     let action =
         if line.passive { format!("{} (passive)", line.action) } else { line.action.clone() };
     let times = if line.count == 1 { String::new() } else { format!("× {}", line.count) };
-    let (who, company, data) =
-        (line.who(), line.company_name.as_deref().unwrap_or("-"), line.data());
+    let company = line.company_name.as_deref().unwrap_or("-");
+    let (who, data) = (line.who(), line.data());
     let text =
         format!("{}  {action:WIDTH$}  {who:WIDTH$}  {company:WIDTH$}  {data}  {times}", line.date);
     text.trim_end().replace('\n', " ")
@@ -172,9 +213,37 @@ fn in_words(activity: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use poem::{
+        Body,
+        http::{HeaderMap, header},
+    };
+    use serde_json::{Value, json};
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_stream_is_opened_again_unless_the_token_or_the_query_does_not_allow_it() {
+        for (status, after, pause) in [
+            (StatusCode::TOO_MANY_REQUESTS, Some("7"), Some(7)),
+            (StatusCode::SERVICE_UNAVAILABLE, None, Some(1)),
+            (StatusCode::BAD_GATEWAY, None, Some(1)),
+            (StatusCode::NOT_FOUND, None, Some(1)),
+            (StatusCode::BAD_REQUEST, None, None),
+            (StatusCode::UNAUTHORIZED, None, None),
+            (StatusCode::FORBIDDEN, None, None),
+        ] {
+            let after = after.map(|after| (header::RETRY_AFTER, after.parse().unwrap()));
+            let headers = HeaderMap::from_iter(after);
+            let body = Body::from_string(r#"{"detail":"no"}"#.to_owned());
+            let found = rejected(ApiResponse { status, headers, body }).await;
+            let found = match found {
+                Ok(StreamEnd::Lost(cause, pause)) => (cause, Some(pause.as_secs())),
+                Ok(StreamEnd::Unread) => panic!("{status}"),
+                Err(cause) => (cause, None),
+            };
+            assert_eq!(found, ("no".to_owned(), pause), "{status}");
+        }
+    }
 
     #[test]
     fn an_activity_is_a_line() {
@@ -184,12 +253,12 @@ mod tests {
         });
         let line = "2026-11-20T10:00:00.000Z  report                    ada                       \
                     Acme                      name: Revenue by month";
-        assert_eq!(in_words(&activity), line);
+        assert_eq!(line_of(&activity.to_string()), line);
         activity["count"] = json!(3);
         activity["passive"] = json!(true);
         activity["info"] = Value::Null;
         let line = "2026-11-20T10:00:00.000Z  report (passive)          ada                       \
                     Acme                        × 3";
-        assert_eq!(in_words(&activity), line);
+        assert_eq!(line_of(&activity.to_string()), line);
     }
 }

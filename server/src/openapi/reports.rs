@@ -435,3 +435,13 @@ pub(super) fn example(gives: BodyKind) -> Option<Value> {
     };
     serde_json::to_value(report(&query, &options, sources).ok()?).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_schema_has_a_name_of_its_own() {
+        assert_eq!(schemas().len(), OBJECTS.len() + usage::OBJECTS.len());
+    }
+}

@@ -19,7 +19,11 @@ const TREND: &[Member] = &[
 /// Activities that an explanation lists.
 const ACTIVITY: &[Member] = &[
     ("firstActive", "day", "Day of the first activity ever."),
-    ("days", "count", "Number of active days."),
+    (
+        "days",
+        "count",
+        "Days of the figure with any activity, also with other actions than `action`.",
+    ),
     ("activities", "count", "Activities in these days; for `dormant`, in the period before."),
     ("occurrences", "count", "Sum of their `count`."),
 ];
@@ -69,15 +73,15 @@ pub(super) const OBJECTS: &[Object] = &[
     ("ExplainedUser", "A user that a figure counts.", &[&[
         ("user", "id", "Id of the user."), ("company", "id?", "Company of the user."),
     ], ACTIVITY], &[]),
-    ("ExplainedCompany", "A company that a figure counts.", &[&[
-        ("company", "id", "Id of the company."), ("users", "count", "Number of its users who were active in the days of the figure."),
+    ("ActiveCompany", "A company that a figure counts.", &[&[
+        ("company", "id", "Id of the company."), ("users", "count", "Number of its users who were active in these days; for `dormant`, in the period before."),
     ], ACTIVITY], &[]),
     ("UsageExplanation", "The users or companies that a figure of usage counts.", &[&[
-        ("line", "usageLine", "The figure."), ("from", "day", "The first day of the figure."), ("to", "day", "The day after its last day."), ("action", "text?", "The action that the users are limited to; null for any."),
+        ("line", "usageLine", "The figure."), ("from", "day", "The first day of the figure."), ("to", "day", "The day after its last day."), ("action", "text?", "The action that users and companies are limited to; null for any."),
         ("total", "count", "Number of users or companies."), ("activities", "count", "Activities of all of them in the days of the figure; for `dormant`, in the period before."), ("occurrences", "count", "Sum of their `count`."),
         ("formula", "text", "Definition of the figure, with its value."),
     ]], &[&[("users", "[ExplainedUser]", "At most 100,000 users, those with the most activities first; absent with `list=companies`."),
-        ("companies", "[ExplainedCompany]", "With `list=companies`: at most 100,000 companies, those with the most activities first.")]]),
+        ("companies", "[ActiveCompany]", "With `list=companies`: at most 100,000 companies, those with the most activities first.")]]),
 ];
 
 /// A report of two activities, at the time of all examples.

@@ -17,7 +17,7 @@ use crate::{
     path_tree::{RoutedRequest, path_part},
 };
 
-/// `POST /app/people/:id/erase`
+/// `POST /app/records/endusers/:id/erase`
 pub(super) async fn erase(visit: Visit, mut request: RoutedRequest<'_>) -> Result<Response, Error> {
     let id = path_part(&request, "id").unwrap_or_default().into_owned();
     let (pairs, _room) = visit.form(&mut request).await?;

@@ -1,8 +1,9 @@
 //! Explanations of the usage report: the query of each cell, and its users or companies.
 
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
 use svctrack_core::{revenue::UsageLine, value::Day};
-use svctrack_web::pages::{ActiveCompany, Breakdown, ExplanationView, UsageSums, UserShare};
+use svctrack_web::pages::{ActiveCompany, ActivitySums, Breakdown, ExplanationView, UserShare};
 
 use super::{
     by_ids::{by_ids, text},
@@ -64,18 +65,20 @@ fn line_of(column: &str) -> Option<&'static str> {
     UsageLine::NAMES.iter().copied().find(|line| line.eq_ignore_ascii_case(name))
 }
 
-/// An explanation, as far as its page needs it.
+/// An explanation, as far as its page needs it: most users or companies are on other pages.
 #[derive(Deserialize)]
-struct Explained {
+struct Explained<'j> {
     from: Day,
     to: Day,
     formula: String,
-    #[serde(flatten)]
-    sums: UsageSums,
-    #[serde(default)]
-    users: Vec<UserShare>,
+    total: u64,
+    activities: u64,
+    occurrences: u64,
+    #[serde(borrow, default)]
+    users: Vec<&'j RawValue>,
     /// In place of users, where these are asked for.
-    companies: Option<Vec<ActiveCompany>>,
+    #[serde(borrow)]
+    companies: Option<Vec<&'j RawValue>>,
 }
 
 /// Fills in the users or companies from an offset on, with their names.
@@ -86,24 +89,36 @@ pub(super) async fn fill(
     ((offset, size), page_at): ((usize, usize), PageAddress<'_>),
 ) -> Result<(), Error> {
     let found = serde_json::from_str(explained);
-    let found: Explained = found.map_err(|error| Error::Internal(error.to_string()))?;
-    let listed = found.companies.as_ref().map_or(found.users.len(), Vec::len) as u64;
-    let sums = found.sums;
-    view.breakdown = match found.companies {
+    let found: Explained<'_> = found.map_err(|error| Error::Internal(error.to_string()))?;
+    let Explained { total, activities, occurrences, .. } = found;
+    let sums = ActivitySums { total, activities, occurrences };
+    let (listed, shown);
+    view.breakdown = match &found.companies {
         Some(companies) => {
-            let companies = companies.into_iter().skip(offset).take(size).collect();
-            Breakdown::ActiveCompanies { sums, companies: named_companies(visit, companies).await? }
+            let on_page = read::<ActiveCompany>(companies, (offset, size))?;
+            (listed, shown) = (companies.len(), on_page.len());
+            Breakdown::ActiveCompanies { sums, companies: named_companies(visit, on_page).await? }
         }
         None => {
-            let users = found.users.into_iter().skip(offset).take(size).collect();
-            Breakdown::Users { sums, users: named_users(visit, users).await? }
+            let on_page = read::<UserShare>(&found.users, (offset, size))?;
+            (listed, shown) = (found.users.len(), on_page.len());
+            Breakdown::Users { sums, users: named_users(visit, on_page).await? }
         }
     };
-    let shown = usize::try_from(listed).unwrap_or_default().saturating_sub(offset).min(size);
-    view.paging = paging((offset, size), (shown, Some(listed)), page_at);
+    view.paging = paging((offset, size), (shown, Some(listed as u64)), page_at);
     view.days = (found.from.to_string(), found.to.before().to_string());
     view.formula = found.formula;
     Ok(())
+}
+
+/// The items of a page of a list.
+fn read<T: DeserializeOwned>(
+    list: &[&RawValue],
+    (offset, size): (usize, usize),
+) -> Result<Vec<T>, Error> {
+    let items = list.iter().skip(offset).take(size);
+    let items = items.map(|item| serde_json::from_str(item.get()));
+    items.collect::<Result<_, _>>().map_err(|error| Error::Internal(error.to_string()))
 }
 
 /// Users with their names and those of their companies.

@@ -109,7 +109,7 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/live/stream", &[(Method::GET, closed!(live::stream))]),
     ("/app/search", &[(Method::GET, closed!(search::search, Some(&["q"])))]),
     ("/app/suggestions/:resource", &[(Method::GET, closed!(references::suggestions))]),
-    ("/app/people/:id/erase", &[(Method::POST, closed!(erasure::erase))]),
+    ("/app/records/endusers/:id/erase", &[(Method::POST, closed!(erasure::erase))]),
     ("/app/customers", &[(Method::GET, closed!(customers::customers, Some(customers::PARAMETERS)))]),
     ("/app/customers/views", &[(Method::POST, closed!(save_view::save_customers))]),
     ("/app/reports/:kind", &[(Method::GET, closed!(reports::report))]),
@@ -187,7 +187,8 @@ impl Pages {
             return (None, no_page(self.app.clone(), self.api.clone(), request).boxed());
         };
         let served = served_page(&request, methods);
-        if let (Err(Error::MethodNotAllowed(_)), &Method::GET) = (&served, request.method()) {
+        let is_opened = matches!(*request.method(), Method::GET | Method::HEAD);
+        if is_opened && matches!(served, Err(Error::MethodNotAllowed(_))) {
             let above = respond::see(self.page_above(request.uri().path()));
             return (Some(metrics), future::ok(above).boxed());
         }
@@ -204,9 +205,7 @@ impl Pages {
         };
         (Some(metrics), handled)
     }
-}
 
-impl Pages {
     /// The nearest page above an address that takes only a form: a browser that opens it again is led there.
     fn page_above<'p>(&self, path: &'p str) -> &'p str {
         let above = std::iter::successors(Some(path), |path| Some(path.rsplit_once('/')?.0));

@@ -22,7 +22,7 @@ pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Re
         view.actions.push(("Export", export));
     }
     if view.may_delete {
-        let action = address("/app/people/{}/erase", &[id], &[]);
+        let action = address("/app/records/endusers/{}/erase", &[id], &[]);
         let confirmation = confirmation(&view.record).to_owned();
         view.extra.push(RecordSection::Erase { action, confirmation, is_rejected: false });
     }

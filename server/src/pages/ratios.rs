@@ -21,6 +21,7 @@ pub(super) async fn ratios(
     pairs: &[(&str, &str)],
 ) -> Result<Vec<Ratio>, Error> {
     match report {
+        RETENTION if asked(pairs, "cohort").is_some() => of_cohort(visit, pairs).await,
         RETENTION => of_retention(visit, pairs).await,
         RENEWALS if asked(pairs, "explain") == Some("renewed") => of_renewals(visit, pairs).await,
         MRR if asked(pairs, "segment").is_none() => of_mrr(visit, pairs).await,
@@ -123,6 +124,73 @@ fn of_row(row: &Row, formulas: &Formulas, line: &str) -> Vec<Ratio> {
             Some(Ratio { name, formula, value: RatioValue::Share(share?) })
         })
         .collect()
+}
+
+/// Cohorts of retention, as far as the ratios need them.
+#[derive(Deserialize)]
+struct RetentionCohorts {
+    cohorts: Option<Cohorts>,
+}
+
+#[derive(Deserialize)]
+struct Cohorts {
+    columns: Vec<Column>,
+    currencies: Vec<CohortSeries>,
+    converted: Option<CohortSeries>,
+}
+
+#[derive(Deserialize)]
+struct Column {
+    period: String,
+}
+
+#[derive(Deserialize)]
+struct CohortSeries {
+    currency: String,
+    rows: Vec<Cohort>,
+}
+
+#[derive(Deserialize)]
+struct Cohort {
+    cohort: String,
+    cells: Vec<Option<CohortCell>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CohortCell {
+    mrr: f64,
+    logos: f64,
+    share: Option<f64>,
+    logo_share: Option<f64>,
+}
+
+/// What a cohort still pays at the end of the period of a figure, as a share of its first period.
+async fn of_cohort(visit: &Visit, pairs: &[(&str, &str)]) -> Result<Vec<Ratio>, Error> {
+    let report: RetentionCohorts = report(visit, RETENTION, pairs).await?;
+    Ok(report.cohorts.and_then(|cohorts| of_cell(cohorts, pairs)).unwrap_or_default())
+}
+
+fn of_cell(cohorts: Cohorts, pairs: &[(&str, &str)]) -> Option<Vec<Ratio>> {
+    let Cohorts { columns, currencies, converted } = cohorts;
+    let series = match asked(pairs, "currency") {
+        Some(currency) => currencies.into_iter().find(|series| series.currency == currency),
+        None => converted,
+    }?;
+    let (cohort, period) = (asked(pairs, "cohort")?, asked(pairs, "period")?);
+    let row = series.rows.into_iter().find(|row| row.cohort == cohort)?;
+    let first = row.cells.iter().flatten().next()?;
+    let cells = columns.iter().zip(&row.cells);
+    let cell = cells.filter(|(column, _)| column.period == period).find_map(|it| it.1.as_ref())?;
+    let quotient = RatioFormula::Quotient;
+    let ratios = [
+        ("MRR kept", cell.share, quotient(cell.mrr, first.mrr)),
+        ("Companies kept", cell.logo_share, quotient(cell.logos, first.logos)),
+    ];
+    let known = ratios.into_iter().filter_map(|(name, share, formula)| {
+        Some(Ratio { name, formula, value: RatioValue::Share(share?) })
+    });
+    Some(known.collect())
 }
 
 /// Renewals, as far as the ratios need them.

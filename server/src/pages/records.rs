@@ -3,7 +3,7 @@
 use poem::{Request, Response, http::Method};
 use serde_json::{Map, Value};
 use svctrack_core::{
-    resources::{REGISTRY, settings::BaseCurrency},
+    resources::{REGISTRY, end_user::END_USER, settings::BaseCurrency},
     schema::{FieldDef, FieldKind, Fill, ResourceDef},
     value::Zone,
 };
@@ -66,15 +66,17 @@ fn check(visit: &Visit, def: &ResourceDef, action: &str) -> Result<(), Error> {
 }
 
 /// What the list says after an action that leads to it.
-const NOTICES: &[(&str, &str)] = &[
-    ("deleted", "The record was deleted."),
-    ("erased", "The person was erased, with all their activities, and is not stored again."),
-];
+const NOTICES: &[(&str, &str)] = &[("deleted", "The record was deleted.")];
+/// What the list of end users says besides.
+const ERASED: (&str, &str) =
+    ("erased", "The person was erased, with all their activities, and is not stored again.");
 
 /// `GET /app/records/:resource`
 pub(super) async fn list(mut visit: Visit, request: RoutedRequest<'_>) -> Result<Response, Error> {
     let (def, mut pairs) = (resource(&request)?, query_pairs(&request));
-    visit.shell.notice = notice_of(&pairs, NOTICES);
+    let erased = Some(ERASED).filter(|_| *def == END_USER);
+    let notices: Vec<_> = NOTICES.iter().copied().chain(erased).collect();
+    visit.shell.notice = notice_of(&pairs, &notices);
     let unresolved = resolve_filter(&visit, def, &mut pairs).await?;
     let field = match added(def, &pairs) {
         AddedFilter::Filter(filter) if unresolved.is_empty() => {

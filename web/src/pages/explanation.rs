@@ -1,6 +1,9 @@
 //! Explanation of a figure of a report: its companies and licenses, or its users or active companies, with the formula
 //! in numbers.
 
+use hypertext::prelude::*;
+use serde::Deserialize;
+
 use super::{
     format::{cents, decimals_of, fixed, formula_text, grouped, label_of},
     page,
@@ -8,8 +11,6 @@ use super::{
     shell::{Shell, layout, title_bar},
 };
 use crate::page::Page;
-use hypertext::prelude::*;
-use serde::Deserialize;
 
 /// Companies whose licenses are shown without a click.
 const MOST_OPEN: usize = 5;
@@ -78,27 +79,27 @@ pub enum Breakdown {
     /// An amount in `currency`, by company.
     Companies { currency: String, amount: f64, companies: Vec<CompanyShare> },
     /// Users, the most activities first.
-    Users { sums: UsageSums, users: Vec<UserShare> },
+    Users { sums: ActivitySums, users: Vec<UserShare> },
     /// Companies with active users, the most activities first.
-    ActiveCompanies { sums: UsageSums, companies: Vec<ActiveCompany> },
+    ActiveCompanies { sums: ActivitySums, companies: Vec<ActiveCompany> },
 }
 
 impl Default for Breakdown {
     fn default() -> Self {
-        Self::Users { sums: UsageSums::default(), users: Vec::new() }
+        Self::Users { sums: ActivitySums::default(), users: Vec::new() }
     }
 }
 
-/// What a figure of usage counts in all, as the report returns it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct UsageSums {
+/// What a figure of usage counts in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ActivitySums {
     /// Number of users or companies.
     pub total: u64,
     pub activities: u64,
     pub occurrences: u64,
 }
 
-impl UsageSums {
+impl ActivitySums {
     /// The sums: `611 users · 815 activities`, and the occurrences where these are others.
     fn words(self, noun: (&str, &str)) -> String {
         let count = |number: u64, (one, many): (&str, &str)| {
@@ -285,7 +286,7 @@ fn company_table<'v>(
 /// The table of users or companies, or why there is none.
 fn usage_rows<'v>(
     view: &'v ExplanationView,
-    sums: UsageSums,
+    sums: ActivitySums,
     what: &'v str,
     rows: impl Renderable + 'v,
 ) -> impl Renderable + 'v {

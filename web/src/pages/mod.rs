@@ -59,8 +59,8 @@ pub use self::{
     demo::{DemoState, DemoView, demo_page},
     excluded::ExcludedTotal,
     explanation::{
-        ActiveCompany, Breakdown, CompanyShare, ExplanationView, LicenseShare, Ratio, RatioFormula,
-        RatioValue, UsageSums, UserShare, explanation_page,
+        ActiveCompany, ActivitySums, Breakdown, CompanyShare, ExplanationView, LicenseShare, Ratio,
+        RatioFormula, RatioValue, UserShare, explanation_page,
     },
     format::{capitalized, epoch_day, grouped, label_of, money, percent, property_label},
     health::{
