@@ -4,8 +4,9 @@
 use std::time::{Duration, Instant};
 
 use svctrack_core::tracking::bulk::MAX_ROWS_PER_COMMIT;
+use tokio::runtime::Handle;
 
-use super::queue::{CommandSize, QueuedCommand, Queues};
+use super::queue::{CommandResult, CommandSize, QueuedCommand, Queues};
 use crate::StoreError;
 
 /// Number of rows, records or events, from which on a batch takes no more: a commit is spread over enough of them by
@@ -44,6 +45,28 @@ impl Batch {
     /// A batch of commands that no others may join.
     pub(crate) fn closed(jobs: Vec<QueuedCommand>) -> Self {
         Self { jobs, at: 0, is_open: false, is_careful: false }
+    }
+
+    /// Sends the outcomes of all commands, to each runtime of callers at once: a runtime is woken once for all, and not
+    /// before the last of its outcomes is there.
+    pub(crate) fn reply_all(&mut self, outcomes: Vec<CommandResult>) {
+        let mut of_runtimes: Vec<(Handle, Vec<(QueuedCommand, CommandResult)>)> = Vec::new();
+        for (mut job, outcome) in self.jobs.drain(..).zip(outcomes) {
+            let Some(runtime) = job.runtime.take() else {
+                job.reply(outcome);
+                continue;
+            };
+            let known = of_runtimes.iter_mut().find(|(known, _)| known.id() == runtime.id());
+            match known {
+                Some((_, replies)) => replies.push((job, outcome)),
+                None => of_runtimes.push((runtime, vec![(job, outcome)])),
+            }
+        }
+        for (runtime, replies) in of_runtimes {
+            runtime.spawn(async move {
+                replies.into_iter().for_each(|(job, outcome)| job.reply(outcome));
+            });
+        }
     }
 
     /// Rejects the command that was being carried out with the error, and drops it from the batch.
@@ -158,7 +181,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::{Actor, Command, Tenant, Tracking};
+    use crate::{Actor, Command, Reply, Tenant, Tracking};
 
     fn track(events: usize) -> QueuedCommand {
         let tenant = Tenant::assume_authorized(TenantId::from_bytes([1; 16]));
@@ -224,5 +247,24 @@ mod tests {
         let waiting = [vec![1; 3_000], vec![125; 2]].concat();
         let taken = batch(&mut BulkThrottle::default(), 1, &waiting);
         assert_eq!((taken.len(), taken.last()), (MAX_ROWS + 1, Some(&125)));
+    }
+
+    #[test]
+    fn each_caller_gets_its_own_outcome_whichever_runtime_it_waits_on() {
+        let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).build();
+        let runtimes = [Some(runtime().unwrap()), None, Some(runtime().unwrap())];
+        let (mut batch, mut replies) = (Batch::closed(Vec::new()), Vec::new());
+        for at in 0..30 {
+            let entered = runtimes[at % 3].as_ref().map(tokio::runtime::Runtime::enter);
+            let (job, reply) = QueuedCommand::new(track(1).actor, Command::Sweep);
+            assert_eq!(job.runtime.is_some(), entered.is_some());
+            batch.jobs.push(job);
+            replies.push(reply);
+        }
+        batch.reply_all((0..30).map(|at| Ok(Reply::Replayed(at))).collect());
+        for (at, reply) in replies.into_iter().enumerate() {
+            let outcome = reply.blocking_recv().unwrap();
+            assert!(matches!(outcome, Ok(Reply::Replayed(found)) if found == at), "{at}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use svctrack_core::value::TenantId;
-use tokio::sync::oneshot;
+use tokio::{runtime::Handle, sync::oneshot};
 
 use crate::{Actor, Command, Reply, StoreError};
 
@@ -29,6 +29,8 @@ pub(crate) struct QueuedCommand {
     pub(crate) actor: Actor,
     pub(crate) command: Command,
     pub(crate) reply: oneshot::Sender<CommandResult>,
+    /// Runtime of the caller; none for a command of the writer itself.
+    pub(crate) runtime: Option<Handle>,
     /// About how many bytes the command adds to a transaction.
     pub(crate) bytes: usize,
 }
@@ -47,7 +49,8 @@ impl QueuedCommand {
     pub(crate) fn new(actor: Actor, command: Command) -> (Self, oneshot::Receiver<CommandResult>) {
         let (reply, replied) = oneshot::channel();
         let bytes = command.bytes();
-        (Self { actor, command, reply, bytes }, replied)
+        let runtime = Handle::try_current().ok();
+        (Self { actor, command, reply, runtime, bytes }, replied)
     }
 
     /// Sends the outcome. The caller may wait no longer; written data stays written.

@@ -132,8 +132,7 @@ impl Writer {
                     // Before the responses: a caller that learns of the record that releases events, and writes again,
                     // is served after these.
                     self.replays.queue(&self.shared.queues);
-                    let replied = batch.jobs.drain(..).zip(outcomes);
-                    replied.for_each(|(job, outcome)| job.reply(outcome));
+                    batch.reply_all(outcomes);
                     continue;
                 }
                 Ok(Err(failed)) => failed,
