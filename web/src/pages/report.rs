@@ -263,8 +263,8 @@ fn is_amount(table: &ReportTable, at: usize) -> bool {
     is_of_money && is_numeric(table, at) && !NO_AMOUNTS.iter().any(|word| name.contains(word))
 }
 
-/// Decimals of each column, which line up: amounts have those of the table, and other figures those that one of the
-/// column needs.
+/// Decimals of each column, which line up: amounts have those of the table, shares of cohorts too, and other figures
+/// those that one of the column needs.
 fn decimals_by_column(table: &ReportTable) -> Vec<usize> {
     let texts = |at: usize| {
         table.rows.iter().filter_map(move |row| row.get(at)).map(|cell| cell.text.as_str())
@@ -272,10 +272,15 @@ fn decimals_by_column(table: &ReportTable) -> Vec<usize> {
     let columns = 0..table.header.len();
     let amounts = columns.clone().filter(|at| is_amount(table, *at)).flat_map(texts);
     let of_amounts = decimals_of(amounts.filter_map(|text| text.parse().ok()));
+    let needed = |at: usize| texts(at).map(needed_decimals).max().unwrap_or_default();
+    // All cells of a table of cohorts are shares.
+    let is_of_cohorts = table.header.first().is_some_and(|name| name == "cohort");
+    let of_cohorts = columns.clone().skip(1).map(needed).max().unwrap_or_default();
     columns
         .map(|at| match is_amount(table, at) {
             true => of_amounts,
-            false => texts(at).map(needed_decimals).max().unwrap_or_default(),
+            false if is_of_cohorts => of_cohorts,
+            false => needed(at),
         })
         .collect()
 }
@@ -298,9 +303,10 @@ fn number(cell: &ReportCell, decimals: usize) -> impl Renderable {
     }
 }
 
-/// Head of a column: a rate has its unit.
+/// Head of a column: a rate has its unit, and a period its name.
 fn heading_of(name: &str) -> String {
     match name.strip_suffix("Percent") {
+        _ if name.starts_with(|first: char| first.is_ascii_digit()) => name.to_owned(),
         Some(rate) => format!("{} %", label_of(rate)),
         None => label_of(name),
     }
@@ -334,6 +340,18 @@ mod tests {
             assert!(exact.contains(text), "{text}: {exact}");
         }
         assert!(whole.contains(" 5,522</td>") && whole.contains(">-316</td>"), "{whole}");
+    }
+
+    #[test]
+    fn the_shares_of_cohorts_line_up_below_the_names_of_their_periods() {
+        let cell = |text: &str| ReportCell { text: text.to_owned(), ..ReportCell::default() };
+        let header = ["cohort", "2025-Q4", "2026-Q1"].map(str::to_owned).to_vec();
+        let row = ["2025-Q4", "100.00", "93.71"].map(cell).to_vec();
+        let table = ReportTable { heading: None, header, rows: vec![row] };
+        let html = report_table("Retention", &table).render().into_inner();
+        for text in [">2026-Q1</th>", ">100.00</td>", ">93.71</td>"] {
+            assert!(html.contains(text), "{text}: {html}");
+        }
     }
 
     #[test]
