@@ -207,7 +207,7 @@ async fn health_is_an_exit_code() {
 
     for (body, expect) in [
         (r#"{"status":"read_only"}"#, "read_only\n"),
-        ("<p>503</p>", "is not svctrack"),
+        ("<p>503</p>", "is not svctrack; it responded with 503"),
         ("", "did not respond within 5 seconds"),
     ] {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

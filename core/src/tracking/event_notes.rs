@@ -157,7 +157,7 @@ fn user_unknown(event: &Event) -> (&'static str, String, String) {
     let domain = event.identity.email.as_deref().and_then(email::company_domain);
     let message = match &domain {
         Some(domain) => format!(
-            "the user is unknown and no company was sent: send the company's id, or add {} to the `domains` of one company",
+            "the user is unknown and no company was sent: send the company's id, or name {} in the `domains` of exactly one company",
             quoted(domain)
         ),
         None => {

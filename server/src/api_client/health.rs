@@ -30,9 +30,15 @@ pub async fn health_of(
     let client = ApiClient::running_for_anyone(&server, ca_cert)?;
     let asked = async {
         let response = client.send(Method::GET, "/health", Bytes::new()).await?;
+        let status = response.status;
         let health = response.body.into_json::<Value>().await.unwrap_or_default();
         let is_ours = health.get("status").is_some_and(Value::is_string);
-        is_ours.then_some(health).ok_or_else(|| format!("the server at {server} is not svctrack"))
+        let behind = match status.is_server_error() {
+            true => format!("; it responded with {status}: the server behind a proxy may be down"),
+            false => String::new(),
+        };
+        let foreign = || format!("the server at {server} is not svctrack{behind}");
+        is_ours.then_some(health).ok_or_else(foreign)
     };
     let late = |_| format!("{server} did not respond within {} seconds", PATIENCE.as_secs());
     timeout(PATIENCE, asked).await.map_err(late)?

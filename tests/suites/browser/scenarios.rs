@@ -385,6 +385,25 @@ const SCENARIOS: &[Scenario] = &[
         ..Scenario::named("after a reset the next person begins anew")
     },
     Scenario {
+        script: ONE,
+        steps: &[
+            Open("/"),
+            Stored(&["One"]),
+            Run(
+                "svctrack.reset(); svctrack.track('Signup', {email: 'mia@acme.example'}); svctrack.identify('8', {companyExternalId: 'acme'}); svctrack.track('Two', {email: 'other@acme.example'})",
+            ),
+            Stored(&["One", "Signup", "Two"]),
+            Sent(&[
+                r#"{"externalId":"7","companyExternalId":"acme"}"#,
+                r#"{"externalId":"7","companyExternalId":"acme","action":"One"}"#,
+                r#"{"email":"mia@acme.example","action":"Signup"}"#,
+                r#"{"externalId":"8","companyExternalId":"acme"}"#,
+                r#"{"externalId":"8","companyExternalId":"acme","action":"Two","info":{"email":"other@acme.example"}}"#,
+            ]),
+        ],
+        ..Scenario::named("after a reset a track names its own user until the next identify")
+    },
+    Scenario {
         script: "svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('One'); svctrack.reset();",
         steps: &[Open("/"), Stored(&["One"]), Until("!document.cookie.includes('_svctrack')")],
         ..Scenario::named("a reset before the script is there waits its turn")

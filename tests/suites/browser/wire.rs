@@ -331,7 +331,7 @@ pub const WIRE: &[Scenario] = &[
         steps: &[
             Open("/"),
             Until(
-                "lines.filter((line) => line.includes('load() failed: expected a URL or a path; found ')).length === 2",
+                "lines.filter((line) => line.includes('load() failed: expected a URL or path; found ')).length === 2",
             ),
             Sent(&[r#"{"externalId":"7"}"#]),
         ],

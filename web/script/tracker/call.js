@@ -5,7 +5,7 @@ const IDENTITY = ['externalId', 'email', 'name', 'companyExternalId', 'assetExtI
 const EVENT_INFO = [...IDENTITY, 'info', 'passive', 'weight'];
 
 let lastDate = 0;
-// Whether a user was identified: on this page, or on an earlier one.
+// Whether a user was identified: on this page, or on an earlier one; 0 after a `reset`.
 let isNamed;
 
 // A text, or a number as one: callers have numeric ids. Blank counts as not given (R32), and what is not given
@@ -44,7 +44,7 @@ function read(name, first, given, calledAt) {
   const said = text(first);
   const isTrack = name === 'track';
   // The first three members identify the user, which only `identify` changes (D15).
-  isNamed ||= !isTrack || !namesNobody(known());
+  isNamed = isTrack ? isNamed ?? (!namesNobody(known()) || null) : 1;
   const members = isTrack ? EVENT_INFO.slice(isNamed && 3) : IDENTITY;
   const message = identityOf(extra, members);
   const unknown = unknownIn(extra, members);

@@ -60,8 +60,8 @@ function deliver(call) {
   const isIdentify = name === 'identify';
   reportUnknown(call);
   if (name === 'reset') {
-    isNamed = waiting.length = 0;
-    return forget();
+    waiting.length = 0;
+    forget();
   }
   if (!message) return;
   if (isIdentify && namesNobody(message)) return reject(call, 'identity_missing');
@@ -123,7 +123,7 @@ const methods = {
     const usable = /^(https?:\/)?\/./.test(address) && attempt(() => new Request(address).url);
     endpoint ||= usable;
     methods.init(given);
-    if (!usable) throw 'expected a URL or a path; found ' + address;
+    if (!usable) throw 'expected a URL or path; found ' + address;
   },
   // Sets the options that are given.
   //: init(options?: Options): void
@@ -151,6 +151,7 @@ const methods = {
   //: reset(): void
   reset() {
     take({ name: 'reset' });
+    isNamed = 0;
   },
   // Sets the visitor's consent.
   //: consent(given: Consent): void
