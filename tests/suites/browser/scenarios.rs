@@ -390,13 +390,13 @@ const SCENARIOS: &[Scenario] = &[
             Open("/"),
             Stored(&["One"]),
             Run(
-                "svctrack.reset(); svctrack.track('Signup', {email: 'mia@acme.example'}); svctrack.identify('8', {companyExternalId: 'acme'}); svctrack.track('Two', {email: 'other@acme.example'})",
+                "svctrack.reset(); svctrack.track('Signup', {email: 'mia@acme.example', companyExternalId: 'acme'}); svctrack.identify('8', {companyExternalId: 'acme'}); svctrack.track('Two', {email: 'other@acme.example'})",
             ),
             Stored(&["One", "Signup", "Two"]),
             Sent(&[
                 r#"{"externalId":"7","companyExternalId":"acme"}"#,
                 r#"{"externalId":"7","companyExternalId":"acme","action":"One"}"#,
-                r#"{"email":"mia@acme.example","action":"Signup"}"#,
+                r#"{"email":"mia@acme.example","companyExternalId":"acme","action":"Signup"}"#,
                 r#"{"externalId":"8","companyExternalId":"acme"}"#,
                 r#"{"externalId":"8","companyExternalId":"acme","action":"Two","info":{"email":"other@acme.example"}}"#,
             ]),

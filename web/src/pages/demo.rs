@@ -82,12 +82,11 @@ fn there<'v>(shell: &'v Shell, view: &'v DemoView) -> impl Renderable + 'v {
     }
 }
 
-/// Deletion of the demo, which asks for a second click.
+/// Deletion of the demo, in one click: another one can be created.
 fn deletion(shell: &Shell) -> impl Renderable {
     maud! {
-        details.danger {
-            summary { "Delete the demo" }
-            p { "The tenant of the demo is deleted with all its data and tokens; everybody in it is signed out." }
+        section {
+            p.muted { "The tenant of the demo is deleted with all its data and tokens; everybody in it is signed out." }
             (button(shell, "/app/demo/delete", "Delete the demo", false))
         }
     }
