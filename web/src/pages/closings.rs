@@ -26,7 +26,7 @@ pub struct MonthFigures {
     /// Whether the line has all currencies, converted into this one.
     #[serde(skip)]
     pub is_converted: bool,
-    /// Address of the explanation of a figure, up to the name of the figure; empty where there is none.
+    /// Address of the explanation of a figure, up to the name of the figure; empty if it cannot be explained.
     #[serde(skip)]
     pub explained: String,
     pub start: f64,

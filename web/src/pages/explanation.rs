@@ -283,7 +283,7 @@ fn company_table<'v>(
     table("Companies", heads.into_iter().chain(steps), rows)
 }
 
-/// The table of users or companies, or why there is none.
+/// The table of users or companies, or the reason for which it is empty.
 fn usage_rows<'v>(
     view: &'v ExplanationView,
     sums: ActivitySums,
