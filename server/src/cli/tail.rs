@@ -7,6 +7,7 @@ use clap::Args;
 use poem::http::{Method, StatusCode};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
+use svctrack_core::value::ObjectId;
 use svctrack_server::api_client::{ApiClient, ApiResponse};
 use svctrack_web::pages::{ActivityLine, address};
 use tokio::{
@@ -22,8 +23,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 const SILENCE: Duration = Duration::from_secs(45);
 /// Width of the columns of actions, users and companies, in characters; longer texts move the rest of their line.
 const WIDTH: usize = 24;
-/// Id before that of every activity.
-const BEFORE_ALL: &str = "000000000000000000000000";
 /// Parameters of the list of activities that are no filters.
 const NO_FILTERS: &[&str] = &["after", "select", "sort"];
 
@@ -82,7 +81,8 @@ impl Tail {
         let client = ApiClient::running(&self.server, &self.token, self.ca_cert.as_deref())?;
         // Where nothing matches the filters yet, the stream begins after the newest activity of all.
         let newest: Vec<ActivityId> = list(&client, &[("limit", "1")]).await?;
-        let mut after = newest.into_iter().next().map_or_else(|| BEFORE_ALL.to_owned(), |it| it.id);
+        let mut after =
+            newest.into_iter().next().map_or_else(|| ObjectId::MIN.to_string(), |it| it.id);
         let is_read = self.lines == 0 || self.print_earlier(&client, &filters, &mut after).await?;
         if self.no_follow || !is_read {
             return Ok(ExitCode::SUCCESS);

@@ -1,13 +1,13 @@
 //! Explanations of the usage report: the query of each cell, and its users or companies.
 
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use svctrack_core::{revenue::UsageLine, value::Day};
 use svctrack_web::pages::{ActiveCompany, ActivitySums, Breakdown, ExplanationView, UserShare};
 
 use super::{
     by_ids::{by_ids, text},
-    paging::{PageAddress, paging},
+    paging::{PageAddress, items_on_page, paging},
     visit::Visit,
 };
 use crate::error::Error;
@@ -95,12 +95,12 @@ pub(super) async fn fill(
     let (listed, shown);
     view.breakdown = match &found.companies {
         Some(companies) => {
-            let on_page = read::<ActiveCompany>(companies, (offset, size))?;
+            let on_page = items_on_page::<ActiveCompany>(companies, (offset, size))?;
             (listed, shown) = (companies.len(), on_page.len());
             Breakdown::ActiveCompanies { sums, companies: named_companies(visit, on_page).await? }
         }
         None => {
-            let on_page = read::<UserShare>(&found.users, (offset, size))?;
+            let on_page = items_on_page::<UserShare>(&found.users, (offset, size))?;
             (listed, shown) = (found.users.len(), on_page.len());
             Breakdown::Users { sums, users: named_users(visit, on_page).await? }
         }
@@ -109,16 +109,6 @@ pub(super) async fn fill(
     view.days = (found.from.to_string(), found.to.before().to_string());
     view.formula = found.formula;
     Ok(())
-}
-
-/// The items of a page of a list.
-fn read<T: DeserializeOwned>(
-    list: &[&RawValue],
-    (offset, size): (usize, usize),
-) -> Result<Vec<T>, Error> {
-    let items = list.iter().skip(offset).take(size);
-    let items = items.map(|item| serde_json::from_str(item.get()));
-    items.collect::<Result<_, _>>().map_err(|error| Error::Internal(error.to_string()))
 }
 
 /// Users with their names and those of their companies.

@@ -15,7 +15,7 @@ use super::{
     api::{JSON, text_of},
     by_ids::{by_ids, text},
     explained_usage,
-    paging::{PageAddress, paging},
+    paging::{PageAddress, items_on_page, paging},
     ratios::{self, SPAN},
     report_names::{CLOSINGS_PAGE, FORECAST, MRR, RENEWALS, RETENTION, USAGE},
     respond::{see, shown},
@@ -241,10 +241,7 @@ async fn fill(
 ) -> Result<(), Error> {
     let internal = |error: serde_json::Error| Error::Internal(error.to_string());
     let found: Explained<'_> = serde_json::from_str(explained).map_err(internal)?;
-    let shown = found.companies.iter().skip(offset).take(size);
-    let shown: Result<Vec<CompanyShare>, _> =
-        shown.map(|company| serde_json::from_str(company.get())).collect();
-    let mut companies = shown.map_err(internal)?;
+    let mut companies = items_on_page::<CompanyShare>(&found.companies, (offset, size))?;
     let names = companies.iter().map(|it| it.company.as_str());
     let names = by_ids(visit, "companies", names, "name").await?;
     for company in &mut companies {

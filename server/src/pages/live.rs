@@ -8,6 +8,7 @@ use poem::{
 use svctrack_core::{
     resources::{company::COMPANY, end_user::END_USER},
     schema::ResourceDef,
+    value::ObjectId,
 };
 use svctrack_web::pages::{ActivityLine, LiveView, Problem, address, live_page};
 
@@ -25,8 +26,6 @@ const SHOWN: usize = 100;
 /// Properties that the activities can be filtered by, and what they refer to.
 const FILTERS: [(&str, Option<&ResourceDef>); 3] =
     [("endUserId", Some(&END_USER)), ("companyId", Some(&COMPANY)), ("action", None)];
-/// Id before that of every activity.
-const BEFORE_ALL: &str = "000000000000000000000000";
 /// Header with the last activity that a browser has, when it comes back to a stream.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -78,7 +77,9 @@ pub(super) async fn live(visit: Visit, request: RoutedRequest<'_>) -> Result<Res
         view.stream = Some(match view.lines.first() {
             Some(newest) => with("/app/live/stream", "after", &newest.id),
             // Also what is stored before a browser listens, and while its page is hidden.
-            None if query.is_empty() => with("/app/live/stream", "after", BEFORE_ALL),
+            None if query.is_empty() => {
+                with("/app/live/stream", "after", &ObjectId::MIN.to_string())
+            }
             None => address("/app/live/stream", &[], &query),
         });
     }

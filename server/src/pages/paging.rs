@@ -1,7 +1,11 @@
 //! Pages of a list.
 
 use poem::Response;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use svctrack_web::pages::Paging;
+
+use crate::error::Error;
 
 /// Total number in a list, where its response has it.
 pub(super) fn total_of(response: &Response) -> Option<u64> {
@@ -38,6 +42,16 @@ pub(super) fn paging(
         previous: (offset > 0).then(|| page_at(previous)),
         next: has_next.then(|| page_at(end)),
     }
+}
+
+/// The items of a page of a list; those of other pages are not read.
+pub(super) fn items_on_page<T: DeserializeOwned>(
+    list: &[&RawValue],
+    (offset, size): (usize, usize),
+) -> Result<Vec<T>, Error> {
+    let items = list.iter().skip(offset).take(size);
+    let items = items.map(|item| serde_json::from_str(item.get()));
+    items.collect::<Result<_, _>>().map_err(|error| Error::Internal(error.to_string()))
 }
 
 #[cfg(test)]
