@@ -101,8 +101,6 @@ pub(crate) const ANSWER_BUDGET_BYTES: usize = 32 * 1024 * 1024;
 /// About how many bytes of a large response are passed to its connection at a time, where all of it is held: each piece
 /// costs some system calls.
 pub(crate) const HELD_PIECE_BYTES: usize = 1024 * 1024;
-/// Size of a piece where the response is read while it is sent, in bytes.
-pub(crate) const ANSWER_PIECE_BYTES: usize = 256 * 1024;
 /// Least rate at which a large response must be read, in bytes a second, after its start: the same as for large bodies.
 /// An unread response is dropped when the buffers of the system, some MB at most, count for no more.
 pub(crate) const MIN_ANSWER_BYTES_PER_SECOND: usize = 64 * 1024;

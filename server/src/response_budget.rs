@@ -7,11 +7,10 @@ use std::{
     sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
-    vec,
 };
 
 use bytes::Bytes;
-use futures_util::{FutureExt as _, Stream, StreamExt as _};
+use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
 use http_body_util::combinators::BoxBody;
 use hyper::body::Body as _;
 use parking_lot::Mutex;
@@ -33,8 +32,8 @@ use crate::{
     compression::has_forms,
     error::Error,
     limits::{
-        ANSWER_BUDGET_BYTES, ANSWER_LOOKS_EVERY, ANSWER_PIECE_BYTES, ANSWER_START,
-        HELD_PIECE_BYTES, MIN_ANSWER_BYTES_PER_SECOND,
+        ANSWER_BUDGET_BYTES, ANSWER_LOOKS_EVERY, ANSWER_START, HELD_PIECE_BYTES,
+        MIN_ANSWER_BYTES_PER_SECOND,
     },
     observe::trace,
 };
@@ -118,29 +117,22 @@ pub(crate) fn held(room: ResponseMemory, text: String) -> Body {
     if text.len() <= UNCOUNTED_BYTES {
         return text.into();
     }
-    PageBody::new(Page::held(room, text), "", "", "").into_body()
+    PageBody::new(Page::held(room, text), "", "").into_body()
 }
 
-/// Texts around the records of a page: before, between, and after them.
+/// Texts around the records of a page: before and after them.
 pub(crate) struct PageBody {
     bytes: usize,
     before: String,
-    between: &'static str,
     after: &'static str,
     page: Page,
 }
 
 impl PageBody {
-    pub(crate) fn new(
-        page: Page,
-        before: impl Into<String>,
-        between: &'static str,
-        after: &'static str,
-    ) -> Self {
+    pub(crate) fn new(page: Page, before: impl Into<String>, after: &'static str) -> Self {
         let before = before.into();
-        let separators = page.digest.records.saturating_sub(1) * between.len();
-        let bytes = before.len() + page.digest.bytes + separators + after.len();
-        Self { bytes, before, between, after, page }
+        let bytes = before.len() + page.digest.bytes + after.len();
+        Self { bytes, before, after, page }
     }
 
     /// Length of the response in bytes.
@@ -150,82 +142,61 @@ impl PageBody {
 
     /// The body: at once where it is small, else in pieces, as its reader accepts them.
     pub(crate) fn into_body(self) -> Body {
-        let Self { bytes, before, between, after, page } = self;
-        let Page { items, later, room, .. } = page;
-        let mut pieces = RemainingResponse {
-            piece: before.into_bytes(),
-            max: if later.is_some() { ANSWER_PIECE_BYTES } else { HELD_PIECE_BYTES.min(bytes) },
-            is_first: true,
-            item: String::new(),
-            written: 0,
-            items: items.into_iter(),
-            later,
-            between,
-            after,
-        };
-        if bytes > UNCOUNTED_BYTES || pieces.later.is_some() {
-            return Body::from_bytes_stream(ReadResponse::begin(pieces, room));
+        let Self { bytes, before, after, page } = self;
+        let Page { mut pieces, later, room, .. } = page;
+        if bytes <= UNCOUNTED_BYTES && later.is_none() {
+            return [before.as_bytes(), &pieces.concat(), after.as_bytes()].concat().into();
         }
-        pieces.piece.reserve(bytes);
-        pieces.add_items(usize::MAX);
-        pieces.piece.extend_from_slice(after.as_bytes());
-        pieces.piece.into()
+        // These texts are no pieces of their own: each piece is a system call.
+        match pieces.first_mut() {
+            Some(first) => drop(first.splice(..0, before.into_bytes())),
+            None => pieces.push(before.into_bytes()),
+        }
+        let is_read_later = later.is_some();
+        let pieces = match later {
+            None => {
+                if let Some(last) = pieces.last_mut() {
+                    last.extend_from_slice(after.as_bytes());
+                }
+                stream::iter(pieces).map(Ok).boxed()
+            }
+            Some(later) => {
+                let end = stream::iter([Ok(after.into())]);
+                stream::iter(pieces).map(Ok).chain(later).chain(end).boxed()
+            }
+        };
+        let rest = RemainingResponse { pieces, is_read_later, piece: Vec::new(), sent: 0 };
+        Body::from_bytes_stream(ReadResponse::begin(rest, room))
     }
 }
 
 /// The rest of a response.
 struct RemainingResponse {
+    pieces: RecordStream,
+    /// Whether pieces are read as they are sent.
+    is_read_later: bool,
+    /// Piece that is being sent, and how many bytes of it have been.
     piece: Vec<u8>,
-    /// Maximum size of a piece, in bytes.
-    max: usize,
-    is_first: bool,
-    /// Record that is being written into the piece, and the length that has been.
-    item: String,
-    written: usize,
-    items: vec::IntoIter<String>,
-    later: Option<RecordStream>,
-    between: &'static str,
-    after: &'static str,
+    sent: usize,
 }
 
 impl RemainingResponse {
-    /// Adds records to the piece, until it has this many bytes.
-    fn add_items(&mut self, max: usize) {
-        while self.piece.len() < max {
-            if self.written == self.item.len() {
-                let Some(next) = self.items.next() else { return };
-                (self.item, self.written) = (next, 0);
-                if !mem::take(&mut self.is_first) {
-                    self.piece.extend_from_slice(self.between.as_bytes());
-                }
-            }
-            let rest = self.item.as_bytes().get(self.written..).unwrap_or_default();
-            let fits = rest.get(..max.saturating_sub(self.piece.len())).unwrap_or(rest);
-            self.piece.extend_from_slice(fits);
-            self.written += fits.len();
-        }
-    }
-
     /// The next piece; an empty one is the end.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, StoreError>> {
-        if !self.items.as_slice().is_empty() {
-            self.piece.reserve(self.max);
-        }
-        loop {
-            self.add_items(self.max);
-            if self.piece.len() >= self.max {
-                break;
-            }
-            let Some(later) = &mut self.later else {
-                self.piece.extend_from_slice(mem::take(&mut self.after).as_bytes());
-                break;
+        while self.sent == self.piece.len() {
+            let Some(next) = ready!(self.pieces.poll_next_unpin(context)) else {
+                return Poll::Ready(Ok(Bytes::new()));
             };
-            match ready!(later.poll_next_unpin(context)) {
-                Some(read) => self.items = read?.into_iter(),
-                None => self.later = None,
-            }
+            (self.piece, self.sent) = (next?, 0);
         }
-        Poll::Ready(Ok(mem::take(&mut self.piece).into()))
+        if self.sent == 0 && self.piece.len() <= HELD_PIECE_BYTES {
+            return Poll::Ready(Ok(mem::take(&mut self.piece).into()));
+        }
+        // A copy, so that nobody who stops to read keeps the whole piece.
+        let rest = self.piece.get(self.sent..).unwrap_or_default();
+        let part = rest.get(..HELD_PIECE_BYTES).unwrap_or(rest).to_vec();
+        self.sent += part.len();
+        Poll::Ready(Ok(part.into()))
     }
 }
 
@@ -300,13 +271,13 @@ impl RemainingPage {
         let Some(pieces) = &mut self.pieces else {
             return Poll::Ready(Some(Err(io::Error::other("slow reader"))));
         };
-        let read_later = pieces.later.is_some();
+        let is_read_later = pieces.is_read_later;
         let piece = ready!(pieces.poll(context)).map_err(|error| {
             tracing::warn!(cause = %error, "response aborted");
             io::Error::other("the response is aborted")
         });
         let piece = piece?;
-        if !read_later {
+        if !is_read_later {
             self.room.release(self.handed_over);
         }
         self.waits_since = Some(Instant::now());
@@ -334,7 +305,7 @@ impl Drop for ReadResponse {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::stream;
+    use svctrack_store::PageOptions;
 
     use super::*;
 
@@ -361,16 +332,17 @@ mod tests {
         let texts = |bytes: usize| -> Vec<String> {
             (0..9).map(|number: usize| number.to_string().repeat(bytes)).collect()
         };
-        for bytes in [0, 1, 9_000, ANSWER_PIECE_BYTES / 2, ANSWER_PIECE_BYTES, HELD_PIECE_BYTES] {
+        for bytes in [1, 9_000, HELD_PIECE_BYTES / 2, HELD_PIECE_BYTES, HELD_PIECE_BYTES + 1] {
             let texts = texts(bytes);
             let expected = ["[", &texts.join(","), "]"].concat();
             let mut held = Page::default();
-            texts.iter().for_each(|text| held.add(text.clone()).unwrap());
-            let read = texts.chunks(2).map(|some| Ok(some.to_vec())).collect::<Vec<_>>();
-            let later = Some(stream::iter(read).boxed());
+            for text in &texts {
+                held.add(&PageOptions::default(), text.clone()).unwrap();
+            }
+            let later = Some(stream::iter(held.pieces.clone()).map(Ok).boxed());
             let later = Page { later, digest: held.digest.clone(), ..Page::default() };
             for page in [held, later] {
-                let sent = PageBody::new(page, "[", ",", "]");
+                let sent = PageBody::new(page, "[", "]");
                 assert_eq!(sent.bytes(), expected.len(), "{bytes}");
                 assert!(sent.into_body().into_string().await.unwrap() == expected, "{bytes}");
             }

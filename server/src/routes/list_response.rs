@@ -8,7 +8,7 @@ use poem::{
 };
 use svctrack_core::{
     schema::{ListQuery, LogPage, ReadQuery, ResourceDef},
-    value::{Document, JsonRef, ValidationError},
+    value::{Document, ValidationError, json_reader::parse_stored},
 };
 use svctrack_store::{JsonRewrite, LogQuery, Page, PageOptions, PageStart, StoreError, Tenant};
 
@@ -67,8 +67,8 @@ impl ListResponse<'_> {
         let counts = [(TOTAL, page.total), (PARKED, page.parked)];
         let hash = page.digest.hash();
         let sent = match is_csv {
-            true => PageBody::new(page, self.head()?, "", ""),
-            false => PageBody::new(page, "[", ",", "]"),
+            true => PageBody::new(page, self.head()?, ""),
+            false => PageBody::new(page, "[", "]"),
         };
         let bytes = sent.bytes();
         let send = || -> Result<Response, Error> {
@@ -102,7 +102,7 @@ impl ListResponse<'_> {
     fn to_csv(&self) -> JsonRewrite {
         let columns = CsvColumns::selected(self.def, self.select);
         Arc::new(move |record| {
-            let record = JsonRef::of_stored(&record).to_document().unwrap_or_default();
+            let record = parse_stored(record).unwrap_or_default();
             csv_line(columns.cells(&record))
         })
     }
@@ -141,7 +141,7 @@ pub(super) fn respond_with_all(
     let page_options = PageOptions { rewrite, ..PageOptions::default() };
     let mut page = Page::empty(&page_options.room, query.count.then_some(found.total as u64));
     for record in &found.records {
-        page.add(page_options.write(record.to_text())?)?;
+        page.add(&page_options, record.to_text())?;
     }
     let next = PageStart::Offset(query.offset.saturating_add(query.limit));
     page.next = (!found.is_last).then_some(next);

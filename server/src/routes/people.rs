@@ -63,7 +63,7 @@ pub(crate) async fn export(
     let pieces = stream::unfold(export, |mut export| async move {
         let place = export.at.take()?;
         let piece = export.piece(place).await;
-        Some((piece.map(|text| vec![text]), export))
+        Some((piece, export))
     });
     let mut page = Page::empty(&app.response_budget.for_tenant(caller.tenant.id()), None);
     page.room.take(PIECE_BYTES)?;
@@ -72,7 +72,7 @@ pub(crate) async fn export(
     Ok(Response::builder()
         .content_type("application/json")
         .header(header::CACHE_CONTROL, "no-store")
-        .body(PageBody::new(page, head, "", "").into_body()))
+        .body(PageBody::new(page, head, "").into_body()))
 }
 
 /// A list of an export.
@@ -120,17 +120,18 @@ struct Export {
 
 impl Export {
     /// Next piece. An error interrupts the response, so that a part never looks like the whole.
-    async fn piece(&mut self, place: ExportPosition) -> Result<String, StoreError> {
+    async fn piece(&mut self, place: ExportPosition) -> Result<Vec<u8>, StoreError> {
         let ExportPosition { section, after, is_first } = place;
         let page = self.page(section, after).await?;
-        let mut text = String::new();
+        let mut text = Vec::new();
         if after.is_none() {
-            text.push_str(&format!(r#","{}":["#, section.name()));
+            text.extend_from_slice(format!(r#","{}":["#, section.name()).as_bytes());
         }
-        let items = page.items.join(",");
-        let goes_on = !is_first && !items.is_empty();
-        text.push_str(if goes_on { "," } else { "" });
-        text.push_str(&items);
+        let items = page.pieces.concat();
+        if !is_first && !items.is_empty() {
+            text.push(b',');
+        }
+        text.extend_from_slice(&items);
         let is_first = is_first && items.is_empty();
         self.at = match (page.next, section.next()) {
             (Some(PageStart::After(id)), _) => {
@@ -140,10 +141,10 @@ impl Export {
             (_, None) => None,
         };
         if page.next.is_none() {
-            text.push(']');
+            text.push(b']');
         }
         if self.at.is_none() {
-            text.push('}');
+            text.push(b'}');
         }
         Ok(text)
     }

@@ -148,11 +148,10 @@ impl World {
         let query =
             IntegrationIssueQuery::parse(&[("limit".to_owned(), "2000".to_owned())]).unwrap();
         let page = self.log(query.query).await;
-        let entry = |text: &String| {
-            let entry = Document::parse(text.as_bytes()).unwrap();
+        let text = |entry: &Document| {
             format!("{} {}", entry.text("code").unwrap(), entry.get("count").unwrap().text())
         };
-        page.items.iter().map(entry).collect()
+        page.documents().iter().map(text).collect()
     }
 
     fn count(&self, counter: Counter) -> u64 {
@@ -172,10 +171,8 @@ impl World {
 }
 
 fn texts(page: &Page, name: &str) -> Vec<String> {
-    let text = |item: &String| {
-        Document::parse(item.as_bytes()).unwrap().text(name).unwrap_or_default().into_owned()
-    };
-    page.items.iter().map(text).collect()
+    let text = |record: &Document| record.text(name).unwrap_or_default().into_owned();
+    page.documents().iter().map(text).collect()
 }
 
 fn company(external_id: &str) -> Document {

@@ -238,10 +238,10 @@ impl Store for Memory {
             let (page, ids) = list::list(&**state, &asked, &ReadPermits::new(0, 0).spare())?;
             let rest = (state.clone(), asked, ids.into_iter());
             let later = stream::try_unfold(rest, async |(state, asked, mut ids)| {
-                let texts = contained(|| list::read_on(&asked, &*state, &mut ids))?;
-                Ok((!texts.is_empty()).then_some((texts, (state, asked, ids))))
+                let piece = contained(|| list::read_on(&asked, &*state, &mut ids))?;
+                Ok((!piece.is_empty()).then_some((piece, (state, asked, ids))))
             });
-            Ok(Page { later: page.items.is_empty().then(|| later.boxed()), ..page })
+            Ok(Page { later: page.pieces.is_empty().then(|| later.boxed()), ..page })
         })
     }
 

@@ -150,7 +150,7 @@ fn parked_events_are_processed_with_the_command_that_they_wait_for() {
     let activities = || {
         let query = ActivityQuery::parse(&[]).unwrap().query;
         let page = store.log(&actor().tenant, query.into(), PageOptions::default());
-        page.now_or_never().unwrap().unwrap().items.len()
+        page.now_or_never().unwrap().unwrap().digest.records
     };
     assert!(matches!(write(&store, event()), Ok(Reply::Tracked(_))));
     assert_eq!(activities(), 0);

@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     PageOptions, StoreError,
+    page::RecordText,
     rows::{
         Bytes as _, CHANGES, Rows as _, Snapshot,
         engagement::ReadEngagement,
@@ -139,20 +140,22 @@ pub(crate) fn read_on(
     asked: &ListRequest,
     snapshot: &impl Snapshot,
     ids: &mut vec::IntoIter<ObjectId>,
-) -> Result<Vec<String>, StoreError> {
+) -> Result<Vec<u8>, StoreError> {
     let tables = RecordTables::open(snapshot)?;
     let view = TenantView::of_snapshot(asked.tenant, &tables);
     let listing = Listing::new(snapshot, &tables, &view, (asked.def, asked.now), &asked.query);
-    let (mut texts, mut bytes) = (Vec::new(), 0);
-    while bytes < PIECE_BYTES {
+    let mut piece = Vec::with_capacity(PIECE_BYTES);
+    while piece.len() < PIECE_BYTES {
         let Some(id) = ids.next() else { break };
-        let response =
-            |stored: StoredRecord<'_>| asked.page_options.write(listing.response(stored)?.0);
-        let Some(text) = view.read(asked.def, id, response)? else { continue };
-        bytes += text.len();
-        texts.push(text);
+        let add = |stored: StoredRecord<'_>| {
+            asked.page_options.append(&mut piece, &listing.response(stored)?)
+        };
+        view.read(asked.def, id, add)?;
+        if !ids.as_slice().is_empty() {
+            piece.extend_from_slice(asked.page_options.separator().as_bytes());
+        }
     }
-    Ok(texts)
+    Ok(piece)
 }
 
 fn is_computed_filter(filter: &Filter) -> bool {
@@ -294,17 +297,19 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         page.finish()
     }
 
-    /// A record as it is returned, with the checksum of its stored state where that is all of it.
-    fn response(&self, stored: StoredRecord<'_>) -> Result<(String, Option<u32>), StoreError> {
+    /// A record as it is returned.
+    fn response<'b>(&self, stored: StoredRecord<'b>) -> Result<RecordText<'b>, StoreError> {
         if self.is_returned_as_stored {
-            return Ok((stored.shown()?, Some(stored.checksum())));
+            let open = stored.shown_without_brace()?;
+            return Ok(RecordText::Stored { open, checksum: stored.checksum() });
         }
         let Some(select) = &self.query.select else {
             let wanted = |field: &FieldDef| !field.is_on_request();
-            return Ok((self.computed(stored, &wanted)?.to_text(), None));
+            return Ok(RecordText::Computed(self.computed(stored, &wanted)?.to_text()));
         };
         let selected = |field: &FieldDef| select.iter().any(|wanted| wanted == field.name);
-        Ok((self.query.select(self.computed(stored, &selected)?).to_text(), None))
+        let selected = self.query.select(self.computed(stored, &selected)?);
+        Ok(RecordText::Computed(selected.to_text()))
     }
 
     /// The record with the wanted fields that are computed at read.

@@ -94,12 +94,12 @@ impl<'q> PageFill<'q> {
         if self.page.next.is_some() || self.asked.after.is_some_and(|after| id >= after) {
             return Ok(true);
         }
-        if self.page.items.len() == self.asked.limit {
+        if self.page.digest.records == self.asked.limit {
             self.page.next = self.last.map(PageStart::After);
             return Ok(self.asked.count);
         }
         let response = selected(self.asked.select.as_deref(), response()?).to_text();
-        self.page.add(self.page_options.write(response)?)?;
+        self.page.add(self.page_options, response)?;
         self.last = Some(id);
         Ok(true)
     }

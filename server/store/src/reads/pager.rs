@@ -6,7 +6,7 @@ use svctrack_core::{
     value::{ObjectId, ValidationError},
 };
 
-use crate::{Page, PageOptions, PageStart, StoreError};
+use crate::{Page, PageOptions, PageStart, StoreError, page::RecordText};
 
 /// Largest page, in bytes; a page of the greatest limit holds records of some ten KB each.
 const MAX_PAGE_BYTES: usize = 64 * 1024 * 1024;
@@ -26,12 +26,15 @@ pub(crate) struct Pager<'q> {
     to_skip: usize,
     ids: Vec<ObjectId>,
     is_held: bool,
+    /// Last record of a page that is not held.
+    text: Vec<u8>,
 }
 
 impl<'q> Pager<'q> {
     pub(crate) fn new(query: &'q ListQuery, page_options: &'q PageOptions, to_skip: usize) -> Self {
         let page = Page::empty(&page_options.room, None);
-        Self { query, page_options, page, to_skip, ids: Vec::new(), is_held: true }
+        let (ids, text) = (Vec::new(), Vec::new());
+        Self { query, page_options, page, to_skip, ids, is_held: true, text }
     }
 
     /// Sets the total number of records.
@@ -39,12 +42,11 @@ impl<'q> Pager<'q> {
         self.page.total = Some(total);
     }
 
-    /// Adds the next record, with the checksum of its stored state where it is returned in that form; returns whether
-    /// more are wanted.
-    pub(crate) fn add(
+    /// Adds the next record; returns whether more are wanted.
+    pub(crate) fn add<'b>(
         &mut self,
         id: ObjectId,
-        response: impl FnOnce() -> Result<(String, Option<u32>), StoreError>,
+        response: impl FnOnce() -> Result<RecordText<'b>, StoreError>,
     ) -> Result<bool, StoreError> {
         if self.to_skip > 0 {
             self.to_skip -= 1;
@@ -58,15 +60,16 @@ impl<'q> Pager<'q> {
             return Ok(false);
         }
         self.ids.push(id);
-        let (text, checksum) = response()?;
-        let text = self.page_options.write(text)?;
-        if self.is_held && self.page.digest.bytes + text.len() > MAX_HELD_BYTES {
-            self.is_held = false;
-            self.page.clear();
-        }
-        match self.is_held {
-            true => self.page.add_known(text, checksum)?,
-            false => self.page.digest.add(&text, checksum),
+        let record = response()?;
+        if self.is_held {
+            self.page.add_record(self.page_options, &record)?;
+            if self.page.digest.bytes > MAX_HELD_BYTES {
+                self.is_held = false;
+                self.page.clear();
+            }
+        } else {
+            self.text.clear();
+            self.page.digest.append(&mut self.text, self.page_options, &record)?;
         }
         Ok(self.page.digest.bytes <= MAX_PAGE_BYTES)
     }

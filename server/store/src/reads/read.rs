@@ -96,7 +96,7 @@ pub(crate) fn add_to(
     page_options: &PageOptions,
     activity: &Document,
 ) -> Result<(), StoreError> {
-    page.add(page_options.write(activity.to_text())?)?;
+    page.add(page_options, activity.to_text())?;
     if page.digest.bytes <= MAX_ACTIVITIES_BYTES {
         return Ok(());
     }
@@ -125,7 +125,7 @@ pub(crate) fn activities(
     let mut last_taken = None;
     let before = query.page.after.unwrap_or(ObjectId::MAX);
     for_each(snapshot, query, &filter, &view, before, |found| {
-        if page.items.len() == query.page.limit {
+        if page.digest.records == query.page.limit {
             page.next = last_taken.map(PageStart::After);
             return Ok(false);
         }

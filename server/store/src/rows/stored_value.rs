@@ -137,9 +137,13 @@ impl<'b> StoredRecord<'b> {
 
     /// Visible text, as an object.
     pub(crate) fn shown(self) -> Result<String, StoreError> {
-        let shown = self.text.get(..self.shown);
-        let shown = shown.and_then(|shown| simdutf8::basic::from_utf8(shown).ok());
-        Ok([shown.ok_or_else(broken)?, "}"].concat())
+        let shown = std::str::from_utf8(self.shown_without_brace()?);
+        Ok([shown.map_err(|_| broken())?, "}"].concat())
+    }
+
+    /// Visible text, without the closing brace.
+    pub(crate) fn shown_without_brace(self) -> Result<&'b [u8], StoreError> {
+        self.text.get(..self.shown).ok_or_else(broken)
     }
 }
 

@@ -12,7 +12,7 @@ use svctrack_core::{
 
 use super::{command, integration_issues, open_tables::RecordTables, tenant_view::TenantView};
 use crate::{
-    Page, PageStart, PersonData, StoreError,
+    Page, PageOptions, PageStart, PersonData, StoreError,
     rows::{Bytes, PARKED, REPORT, RowResult, Rows as _, Snapshot, keys, stored_value},
 };
 
@@ -93,7 +93,11 @@ pub(crate) fn read_page(
         PersonData::Parked => parked(snapshot, tenant, person, after)?,
         PersonData::Report => reported(snapshot, tenant, person, after)?,
     };
-    Ok(Page { items, next: read_to.map(PageStart::After), ..Page::default() })
+    let mut page = Page { next: read_to.map(PageStart::After), ..Page::default() };
+    for item in items {
+        page.add(&PageOptions::default(), item)?;
+    }
+    Ok(page)
 }
 
 /// Items as JSON, and the last row that was read.

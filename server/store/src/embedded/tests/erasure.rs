@@ -85,7 +85,7 @@ async fn tickets_of(world: &World, person: &KnownPerson) -> (usize, usize) {
             after,
         );
         let page = about.await.unwrap();
-        (found, pages) = (found + page.items.len(), pages + 1);
+        (found, pages) = (found + page.digest.records, pages + 1);
         let Some(PageStart::After(id)) = page.next else { return (found, pages) };
         after = Some(id);
     }
@@ -124,5 +124,5 @@ async fn tickets_are_found_among_many() {
         .list(&world.actor.tenant, &TICKET, query, PageOptions::default())
         .await
         .unwrap();
-    assert_eq!(others.items.len(), TICKET.list.default);
+    assert_eq!(others.digest.records, TICKET.list.default);
 }

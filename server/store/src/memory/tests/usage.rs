@@ -129,9 +129,9 @@ fn companies(store: &Memory) -> BTreeMap<ObjectId, ObjectId> {
     let query = ListQuery::parse(&END_USER, &[]).unwrap().query;
     let page = store.list(&actor().tenant, &END_USER, query, PageOptions::default());
     let page = page.now_or_never().unwrap().unwrap();
-    let items = page.items.iter().map(|item| document(item));
     let id = |item: &Document, name| ObjectId::parse(&item.text(name)?);
-    items.filter_map(|item| Some((id(&item, "_id")?, id(&item, "companyId")?))).collect()
+    let users = page.documents().into_iter();
+    users.filter_map(|item| Some((id(&item, "_id")?, id(&item, "companyId")?))).collect()
 }
 
 /// The report of all activities that are listed.
@@ -148,8 +148,7 @@ fn expected(store: &Memory, query: &ReportQuery, now: Timestamp) -> String {
     let plan = UsagePlan::from_query(query, &query.options(now, Zone::UTC, None, company).unwrap())
         .unwrap();
     let mut counting = plan.counting();
-    for item in &page.items {
-        let item = document(item);
+    for item in page.documents() {
         let text = |name| item.text(name).unwrap_or_default().into_owned();
         let user = ObjectId::parse(&text("endUserId")).unwrap();
         let is_of_company = company.is_none() || companies.get(&user).copied() == company;
