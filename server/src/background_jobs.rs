@@ -86,7 +86,7 @@ pub(crate) async fn note_totals(observe: Arc<Observability>) {
 pub(crate) async fn run(store: Arc<dyn Store>) {
     loop {
         match AssertUnwindSafe(round(&store)).catch_unwind().await {
-            Ok(Ok(())) => {}
+            Ok(Ok(())) => tracing::debug!("cleanup finished"),
             Ok(Err(error)) => tracing::warn!(cause = %error, "cleanup failed"),
             Err(panic) => {
                 tracing::error!(cause = panic_message(&*panic), "cleanup panicked");

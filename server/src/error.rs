@@ -19,7 +19,7 @@ use crate::{
         MAX_HEAD_BYTES, MAX_HEADERS, MAX_URI_BYTES, PARKED_FULL_WAIT, RETRY_AFTER_SECONDS,
         SUSPENDED_RETRY_AFTER_SECONDS,
     },
-    observe::running_request::ProblemCode,
+    observe::{running_request::ProblemCode, trace},
     pages::respond::html,
     rate_limit::{BURST_SECONDS, LimitExceeded},
     sender_limits::{Allowance, ExceededAllowance},
@@ -264,6 +264,9 @@ impl Error {
             Self::OnPage(page) => (page.0, Some(page.1)),
             error => (error, None),
         };
+        if let Self::Forbidden(scope) = error.cause() {
+            trace::note_missing_scope(scope);
+        }
         error.respond(page, request_id)
     }
 

@@ -1,6 +1,7 @@
 //! Clocks that are wrong, and are set: what is stored keeps its order, and nothing is deleted for its age that is not old.
 
 use std::{
+    env, fs,
     process::Stdio,
     sync::Arc,
     time::{Duration, Instant},
@@ -426,6 +427,43 @@ async fn times_stay_in_order_and_events_count_once_when_the_clock_goes_back() {
     let health = server.client.get("/health").await.json();
     assert!(health["clock"]["behindSeconds"].as_i64().unwrap() > 7 * DAY_MS / 1_000, "{health}");
     server.stop().await;
+}
+
+/// Longest time until the second cleanup: the first follows the start, and ten minutes are between two.
+const SECOND_CLEANUP_WITHIN: Duration = Duration::from_secs(12 * 60);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_program_deletes_nothing_when_its_clock_is_set_a_year_ahead() {
+    if env::var_os("SVCTRACK_FAULTS").is_none() {
+        return;
+    }
+    let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let clock = FakeClock::in_file(other.path().join("clock"), "+0");
+    let (token, log) = (Token::generate().unwrap(), tempfile::NamedTempFile::new().unwrap());
+    let to_log = Stdio::from(log.reopen().unwrap());
+    let flags = ["--log", "debug"];
+    let server = Server::start_with_clock(data.path(), &token, to_log, &clock, &flags).await;
+    put_company(&server, "one").await;
+    let headers = [("content-type", "application/json")];
+    let settings = json!({"activityRetentionDays": KEPT_DAYS}).to_string();
+    server.client.send(Method::PUT, "/settings", &headers, settings).await.unwrap();
+    server.client.track(&event("ada", "acme", "m")).await.unwrap();
+    let cleanups = || fs::read_to_string(log.path()).unwrap().matches("cleanup finished").count();
+    let wait_for = async |count: usize, patience: Duration| {
+        let started = Instant::now();
+        while cleanups() < count {
+            assert!(started.elapsed() < patience, "{count} cleanups");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    wait_for(1, PATIENCE).await;
+    clock.set("+1y");
+    wait_for(2, SECOND_CLEANUP_WITHIN).await;
+    assert_eq!(server.client.actions().await.len(), 1);
+    let health = server.client.get("/health").await.json();
+    assert!(health["clock"]["heldSeconds"].as_i64().unwrap() > 0, "{health}");
+    server.stop().await;
+    println!("a running clock was set a year ahead: nothing lost");
 }
 
 #[tokio::test(flavor = "multi_thread")]

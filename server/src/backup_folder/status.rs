@@ -14,9 +14,9 @@ pub(crate) struct BackupStatus {
     /// Number of failures since.
     pub(crate) failed: u32,
     /// Number of backups with a name that is ahead of the clock.
-    pub(super) ahead: usize,
+    pub(crate) ahead: usize,
     /// Number of backups of another store.
-    pub(super) foreign: usize,
+    pub(crate) foreign: usize,
     /// Number of entries with the name of a backup that are not regular files.
     #[serde(skip)]
     pub(super) skipped: usize,

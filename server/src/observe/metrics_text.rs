@@ -231,7 +231,13 @@ impl MetricsCollector {
         to.one_gauge("svctrack_backup_failures", help, f64::from(failed))?;
         let help = "When the newest scheduled backup was made";
         let at = backups.and_then(|backups| backups.at).map(|at| at.as_ms() as f64 / SECOND_MS);
-        to.one_gauge("svctrack_backup_last_success_timestamp_seconds", help, at)
+        to.one_gauge("svctrack_backup_last_success_timestamp_seconds", help, at)?;
+        let ahead = backups.map_or(0, |backups| backups.ahead) as f64;
+        let help = "Backups that are dated later than the clock";
+        to.one_gauge("svctrack_backup_ahead", help, ahead)?;
+        let foreign = backups.map_or(0, |backups| backups.foreign) as f64;
+        let help = "Backups of another store in the directory of backups";
+        to.one_gauge("svctrack_backup_foreign", help, foreign)
     }
 }
 

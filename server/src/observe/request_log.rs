@@ -89,6 +89,9 @@ pub(crate) struct RequestLine<'a> {
     /// Code of the problem, where the request was rejected or its events are parked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cause: Option<&'a str>,
+    /// Scope that the token lacks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) scope: Option<&'a str>,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
     #[serde(rename = "ms", serialize_with = "as_ms")]
@@ -189,7 +192,11 @@ fn text_line(time: &str, level: &str, line: &RequestLine<'_>) -> String {
     ];
     add_all(&mut text, &optional);
     let _ = write!(text, " status={status}");
-    add_all(&mut text, &[("cause", line.cause.as_ref().map(|cause| cause as _))]);
+    let reasons: [(&str, Option<&dyn fmt::Display>); 2] = [
+        ("cause", line.cause.as_ref().map(|cause| cause as _)),
+        ("scope", line.scope.as_ref().map(|scope| scope as _)),
+    ];
+    add_all(&mut text, &reasons);
     let ms = ms_of(line.took);
     let _ = write!(text, " bytes_in={bytes_in} bytes_out={bytes_out} ms={ms}");
     add_all(&mut text, &[("client", line.client.as_ref().map(|client| client as _))]);
@@ -234,8 +241,9 @@ mod tests {
             route: Some("/companies/{id}"),
             tenant: Some(TenantId::from_bytes([1; 16])),
             token: Some("P0ah3R3E"),
-            status: 404,
-            cause: Some("not_found"),
+            status: 403,
+            cause: Some("scope_missing"),
+            scope: Some("companies:list"),
             bytes_in: 0,
             bytes_out: 120,
             took: Duration::from_micros(1_250),
@@ -252,7 +260,7 @@ mod tests {
             text,
             format!(
                 "2026-11-26T01:00:00.000Z  INFO svctrack_server::request: request request_id=a-1 method=GET \
-                 route=/companies/{{id}} tenant={tenant} token=P0ah3R3E status=404 cause=not_found bytes_in=0 bytes_out=120 ms=1.25 \
+                 route=/companies/{{id}} tenant={tenant} token=P0ah3R3E status=403 cause=scope_missing scope=companies:list bytes_in=0 bytes_out=120 ms=1.25 \
                  client=192.0.2.1 sample_rate=1\n"
             )
         );
@@ -261,8 +269,8 @@ mod tests {
         let expect = serde_json::json!({
             "timestamp": "2026-11-26T01:00:00.000Z", "level": "INFO", "message": "request",
             "target": "svctrack_server::request", "request_id": "a-1", "method": "GET",
-            "route": "/companies/{id}", "tenant": tenant, "token": "P0ah3R3E", "status": 404, "cause": "not_found",
-            "bytes_in": 0, "bytes_out": 120, "ms": 1.25, "client": "192.0.2.1", "sample_rate": 1,
+            "route": "/companies/{id}", "tenant": tenant, "token": "P0ah3R3E", "status": 403, "cause": "scope_missing",
+            "scope": "companies:list", "bytes_in": 0, "bytes_out": 120, "ms": 1.25, "client": "192.0.2.1", "sample_rate": 1,
         });
         assert_eq!(json, expect);
     }

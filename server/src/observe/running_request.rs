@@ -171,6 +171,7 @@ fn log(
         token: trace.token.as_ref().map(|token| token.record.id.as_str()),
         status,
         cause,
+        scope: trace.missing_scope.as_deref(),
         bytes_in: trace.received,
         bytes_out,
         took,

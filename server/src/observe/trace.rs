@@ -21,6 +21,8 @@ pub(crate) struct RequestTrace {
     pub(crate) tenant: Option<TenantId>,
     /// Token of the caller, once it is known.
     pub(crate) token: Option<Arc<KnownToken>>,
+    /// Scope that the token lacks, where the request was rejected for it.
+    pub(crate) missing_scope: Option<String>,
     /// Bytes of the body that arrived.
     pub(crate) received: u64,
 }
@@ -53,6 +55,11 @@ pub(crate) fn note_tenant(tenant: TenantId) {
 pub(crate) fn note_token(token: &Arc<KnownToken>) {
     note_tenant(token.record.tenant);
     note(|trace| trace.token = Some(token.clone()));
+}
+
+/// Notes the scope for whose lack the request is rejected.
+pub(crate) fn note_missing_scope(scope: &str) {
+    note(|trace| trace.missing_scope = Some(scope.to_owned()));
 }
 
 /// Notes bytes of the body that arrived.
