@@ -19,8 +19,12 @@ use crate::{
         session_uses::SessionUses,
     },
     backup_folder::Backups,
-    compression::{CompressedText, Compressions},
-    demo_filling::DemoFilling,
+    bodies::{
+        compression::{CompressedText, Compressions},
+        read_body::BodyBudget,
+        response_budget::ResponseBudget,
+    },
+    demo::filling::DemoFilling,
     error::Error,
     limits::{
         MAX_BODY_READERS, MAX_CONNECTIONS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS,
@@ -28,13 +32,11 @@ use crate::{
     },
     observe::Observability,
     rate_limit::RateLimiting,
-    read_body::BodyBudget,
     rejected_events::RejectedEvents,
     request_id::RequestIds,
-    response_budget::ResponseBudget,
+    routing::served_parts::ServedParts,
     sender_limits::Senders,
     sent_forms::SentForms,
-    served_parts::ServedParts,
 };
 
 #[cfg(test)]

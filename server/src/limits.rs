@@ -8,7 +8,7 @@ use std::{num::NonZeroU32, time::Duration};
 
 use svctrack_core::tracking::bulk::{MAX_BODY_BYTES, MAX_ROWS_PER_COMMIT};
 
-use crate::body_pace::MinimumRate;
+use crate::bodies::body_pace::MinimumRate;
 
 /// Maximum memory of all requests, in bytes: bodies, large responses, compressors, imports and streams.
 pub(crate) const MEMORY_BUDGET_BYTES: usize = SMALL_BODY_BUDGET_BYTES

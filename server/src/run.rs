@@ -19,10 +19,15 @@ use crate::{
     background_jobs,
     backup_folder::{self, Schedule},
     bootstrap::{Bootstrap, GREETING, ServerAddresses},
-    config::{Config, Engine},
+    config::{
+        Config, Engine,
+        listen_address::{ListenAddress, own_url},
+    },
+    connection::{
+        listener::{ClientLimits, serve},
+        workers::Workers,
+    },
     limits::STOP_TIMEOUT,
-    listen_address::{ListenAddress, own_url},
-    listener::{ClientLimits, serve},
     log,
     observe::{
         Observability, admin_server,
@@ -30,11 +35,9 @@ use crate::{
     },
     open_error::explain_open_error,
     printer::Printer,
-    router,
-    served_parts::ServerPart,
+    routing::{router, served_parts::ServerPart},
     shutdown::ShutdownSignals,
     tls::{acceptor::Tls, reload::Reload},
-    workers::Workers,
 };
 
 /// Why the server did not start, or stopped.

@@ -13,7 +13,7 @@ use tokio::{
 };
 
 use crate::{
-    connections::Connections,
+    connection::connections::Connections,
     limits::{STOP_STALL, STOP_TIMEOUT},
 };
 

@@ -8,7 +8,8 @@ use poem::{Endpoint as _, EndpointExt as _, Request, Response, endpoint::BoxEndp
 use serde_json::Value;
 use svctrack_server::{
     app::{App, Limits},
-    background_jobs, router,
+    background_jobs,
+    routing::router,
 };
 use svctrack_store::{
     Clock, Store, StoreError,

@@ -14,10 +14,12 @@ use std::{
 use svctrack_core::value::Timestamp;
 use svctrack_server::{
     app::{App, Limits},
-    listener::{ClientLimits, serve},
+    connection::{
+        listener::{ClientLimits, serve},
+        workers::Workers,
+    },
     proxies::Proxies,
-    router,
-    workers::Workers,
+    routing::router,
 };
 use svctrack_store::{
     Clock, Store, SystemClock, TokenRecord,

@@ -11,7 +11,7 @@ use super::{
     caller::{Caller, Credential, LocalAccess, RequestSource, ServiceAccess, SignedIn},
     token_format::Token,
 };
-use crate::{app::App, error::Error, observe::trace::note_token, read_body::reject_form};
+use crate::{app::App, bodies::read_body::reject_form, error::Error, observe::trace::note_token};
 
 /// The caller of a request that carries a token.
 ///

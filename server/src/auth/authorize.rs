@@ -1,5 +1,5 @@
-//! Whether a caller may do what they ask for: the scopes of their token. [`access`] has the rule, and
-//! `routes::route_table` the scope of each route.
+//! Whether a caller may do what they ask for: the scopes of their token. [`access`] has the rule. Each handler asks for
+//! its scope; `routes::route_table` has the same for the description of the API.
 
 use poem::Request;
 use svctrack_core::{

@@ -10,7 +10,7 @@ use crate::{
     app::App,
     error::Error,
     observe::trace::note_tenant,
-    path_tree::{RoutedRequest, path_part},
+    routing::path_tree::{RoutedRequest, path_part},
     sender_limits::{Sender, SenderAddress},
 };
 

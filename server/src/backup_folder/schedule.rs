@@ -19,7 +19,7 @@ use super::{
     status::{BackupStatus, Backups},
     unfinished_file::UnfinishedFile,
 };
-use crate::setting_text::setting_as_text;
+use crate::config::setting_text::setting_as_text;
 
 /// Shortest interval of a schedule.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);

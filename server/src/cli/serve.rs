@@ -1,7 +1,7 @@
 //! `svctrack serve`, and `svctrack` alone: runs the server. `config::options` has its flags.
 
 use clap::{ArgMatches, Args};
-use svctrack_server::{config::ConfigOverrides, run, workers};
+use svctrack_server::{config::ConfigOverrides, connection::workers, run};
 
 use super::{
     configure::configure,

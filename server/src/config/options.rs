@@ -7,9 +7,12 @@ use clap::Args as _;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    backup_folder::BackupInterval, bootstrap::settings::BootstrapSettings,
-    listen_address::ListenAddress, observe::settings::ObserveSettings,
-    proxies::settings::ProxySettings, served_parts::ServerPart, setting_text::whole_number,
+    backup_folder::BackupInterval,
+    bootstrap::settings::BootstrapSettings,
+    config::{listen_address::ListenAddress, setting_text::whole_number},
+    observe::settings::ObserveSettings,
+    proxies::settings::ProxySettings,
+    routing::served_parts::ServerPart,
     tls::settings::TlsSettings,
 };
 

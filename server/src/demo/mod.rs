@@ -4,8 +4,9 @@
 //! The data depends on a fixed seed and the time: on the same day it is the same. The module has no rules and calls
 //! nothing: it yields calls of the API, which its caller sends, over HTTP or within the process.
 
-mod company;
-mod market;
+mod customer;
+mod customer_history;
+pub(crate) mod filling;
 mod names;
 mod people;
 mod random;
@@ -27,14 +28,14 @@ use serde_json::{Value, json};
 use svctrack_core::value::{TenantId, Timestamp};
 
 use self::{
-    company::Company,
+    customer::Company,
     people::Person,
     stories::UNKNOWN_COMPANY,
     usage::{Event, Events, written},
     zone::day_at,
 };
 pub use self::{
-    market::MAX_CUSTOMERS,
+    customer_history::MAX_CUSTOMERS,
     stories::{STORIES, Story},
 };
 
@@ -81,7 +82,7 @@ impl Demo {
     ) -> Result<(), String> {
         let now = DateTime::<Utc>::from_timestamp_millis(self.now.as_ms()).unwrap_or_default();
         let today = day_at(now);
-        let market = market::companies(self.customers.clamp(1, MAX_CUSTOMERS), today);
+        let market = customer_history::companies(self.customers.clamp(1, MAX_CUSTOMERS), today);
         let people = people::people(&market, today);
         let sheets = work::timesheets(&market, today);
         let mut step = async |call: ApiCall| -> Result<Bytes, String> {

@@ -4,7 +4,7 @@ use chrono::{Days, NaiveDate};
 use serde_json::{Value, json};
 
 use super::{
-    company::{Company, Product},
+    customer::{Company, Product},
     names,
     random::RandomStream,
 };

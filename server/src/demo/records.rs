@@ -4,8 +4,8 @@ use chrono::{Datelike as _, Months, NaiveDate};
 use serde_json::{Map, Value, json};
 
 use super::{
-    company::{Company, Product, Size, Term, TermOutcome, Usage},
-    market::MONTHS,
+    customer::{Company, Product, Size, Term, TermOutcome, Usage},
+    customer_history::MONTHS,
     names,
     random::RandomStream,
     zone::TIME_ZONE,

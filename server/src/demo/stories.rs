@@ -3,7 +3,7 @@
 use chrono::{Days, Months, NaiveDate};
 
 use super::{
-    company::{Company, Product, Size, Term, TermOutcome, Usage},
+    customer::{Company, Product, Size, Term, TermOutcome, Usage},
     names,
 };
 

@@ -6,7 +6,7 @@ use chrono::{Days, NaiveDate};
 use poem::IntoResponse as _;
 
 use super::*;
-use crate::demo::company::TermOutcome;
+use crate::demo::customer::TermOutcome;
 
 const TENANT: &str = "8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11";
 
@@ -96,7 +96,7 @@ fn the_company_is_plausible_on_any_day() {
     let first = NaiveDate::from_ymd_opt(2027, 12, 30).unwrap();
     for day in (0..366).step_by(13).chain([60]) {
         let today = first.checked_add_days(Days::new(day)).unwrap();
-        let market = market::companies(CUSTOMERS, today);
+        let market = customer_history::companies(CUSTOMERS, today);
         let customers = market.iter().filter(|company| company.is_customer(today)).count();
         assert!(customers.abs_diff(CUSTOMERS) <= 3, "{customers} customers on {today}");
         let begin = today.checked_sub_days(Days::new(720)).unwrap();
@@ -112,11 +112,11 @@ fn the_company_is_plausible_on_any_day() {
 #[test]
 fn no_term_ends_undecided_long_ago_or_before_it_begins() {
     let today = NaiveDate::from_ymd_opt(2028, 2, 29).unwrap();
-    for company in market::companies(CUSTOMERS, today) {
+    for company in customer_history::companies(CUSTOMERS, today) {
         for term in &company.terms {
             let end = term.to.unwrap_or(NaiveDate::MAX);
             assert!(term.from < end && term.from <= today, "{company:?}");
-            let is_whole = term.to.is_some_and(|to| market::seems_whole(term.from, to));
+            let is_whole = term.to.is_some_and(|to| customer_history::seems_whole(term.from, to));
             assert!(!is_whole, "it overlaps with the next: {company:?}");
             let is_open = term.outcome == TermOutcome::Ongoing;
             assert!(!is_open || (today - end).num_days() <= 12, "{company:?}");
@@ -127,7 +127,7 @@ fn no_term_ends_undecided_long_ago_or_before_it_begins() {
 /// MRR of customers on a day, whatever the currency.
 fn mrr(market: &[Company], day: NaiveDate) -> f64 {
     let terms = market.iter().flat_map(|company| &company.terms);
-    terms.filter(|term| term.covers(day)).map(company::Term::mrr).sum()
+    terms.filter(|term| term.covers(day)).map(customer::Term::mrr).sum()
 }
 
 #[tokio::test]

@@ -4,8 +4,8 @@ use chrono::{Days, NaiveDate};
 use serde_json::{Value, json};
 
 use super::{
-    company::{Company, Usage},
-    market::MONTHS,
+    customer::{Company, Usage},
+    customer_history::MONTHS,
     people::Person,
     random::RandomStream,
     records::{self, Staff},

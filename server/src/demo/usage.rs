@@ -5,8 +5,8 @@ use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, Utc};
 use serde::Serialize;
 
 use super::{
-    company::{Company, Size, TermOutcome, Usage},
-    market::MONTHS,
+    customer::{Company, Size, TermOutcome, Usage},
+    customer_history::MONTHS,
     people::Person,
     random::RandomStream,
     zone::day_at,

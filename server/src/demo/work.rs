@@ -4,8 +4,8 @@ use chrono::{Datelike as _, Days, NaiveDate, Weekday};
 use serde_json::{Value, json};
 
 use super::{
-    company::{Company, Size},
-    market::MONTHS,
+    customer::{Company, Size},
+    customer_history::MONTHS,
     random::RandomStream,
     records::{self, Staff},
 };

@@ -14,13 +14,15 @@ use tokio::{net::TcpListener, task::spawn_blocking};
 use super::metrics_text::{self, MEDIA_TYPE};
 use crate::{
     app::App,
+    connection::{
+        listener::{self, ClientLimits},
+        request_head,
+        workers::Workers,
+    },
     error::Error,
     limits::MAX_ADMIN_CONNECTIONS,
-    listener::{self, ClientLimits},
     proxies::Proxies,
-    request_head,
-    router::complete,
-    workers::Workers,
+    routing::router::complete,
 };
 
 /// Dashboard of Grafana, and alert rules of Prometheus.

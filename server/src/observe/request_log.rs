@@ -14,8 +14,8 @@ use svctrack_core::value::TenantId;
 use svctrack_store::{Clock as _, SystemClock};
 
 use crate::{
+    config::setting_text::setting_as_text,
     log::{LogFormat, LogLines},
-    setting_text::setting_as_text,
 };
 
 /// Requests that are logged, as a setting.

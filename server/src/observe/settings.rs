@@ -6,9 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::request_log::LogRequests;
 use crate::{
-    listen_address::ListenAddress,
+    config::{
+        listen_address::ListenAddress,
+        setting_text::{setting_as_text, whole_number},
+    },
     log::LogFormat,
-    setting_text::{setting_as_text, whole_number},
 };
 
 /// Default port of Prometheus itself, and of the metrics of many programs.

@@ -8,7 +8,7 @@ use super::{
     parts::{reference, set},
     records::{SUCCESSOR, bulk_item_name, create_name, list_item_name, schema_name, update_name},
 };
-use crate::route_def::{BodyKind, RouteDoc};
+use crate::routing::route_def::{BodyKind, RouteDoc};
 
 /// Body that a request must have, if it has one.
 pub(super) fn request_body(kind: BodyKind, def: Option<&'static ResourceDef>) -> Option<Value> {

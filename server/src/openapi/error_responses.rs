@@ -8,7 +8,7 @@ use super::{
     headers::header_references,
     parts::{reference, set},
 };
-use crate::route_def::{BodyKind, RouteAccess, RouteDoc};
+use crate::routing::route_def::{BodyKind, RouteAccess, RouteDoc};
 
 /// A status that a request can be rejected with.
 struct ProblemDoc {

@@ -21,7 +21,7 @@ use svctrack_core::{
 use super::parts::set;
 use crate::{
     bootstrap::demo_company,
-    route_def::{BodyKind, RouteDoc},
+    routing::route_def::{BodyKind, RouteDoc},
 };
 
 /// When the examples are: 2026-01-15, noon, in milliseconds.

@@ -36,8 +36,8 @@ use self::{
     schemas::schemas,
 };
 use crate::{
-    route_def::{BodyKind, DescribedRoute, RouteAccess, RouteDoc},
     routes::{closings::BY_COMPANY, lean_companies},
+    routing::route_def::{BodyKind, DescribedRoute, RouteAccess, RouteDoc},
 };
 
 /// Groups of routes that belong to no resource, each with its description and the first names of its paths; the last

@@ -15,7 +15,7 @@ use super::{
     patterns::{MONTH, OBJECT_ID, RECORD_REF},
     usage,
 };
-use crate::route_def::BodyKind;
+use crate::routing::route_def::BodyKind;
 
 pub(super) fn parameters(gives: BodyKind) -> Vec<Value> {
     let Some(kind) = gives.report() else { return Vec::new() };

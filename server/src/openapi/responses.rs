@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use svctrack_core::schema::ResourceDef;
 
 use super::{bodies::response_content, error_responses, headers::header_references, parts::set};
-use crate::route_def::{BodyKind, RouteDoc};
+use crate::routing::route_def::{BodyKind, RouteDoc};
 
 /// Every response of a route, by status.
 pub(super) fn responses(

@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 
 use crate::{
     auth::{Caller, SignedIn},
-    dispatch,
     error::Error,
     routes::WholeList,
+    routing::dispatch,
 };
 
 /// Calls the API with the permissions of a session.

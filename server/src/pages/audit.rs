@@ -17,7 +17,7 @@ use super::{
     submitted_form::{problems_of_address, sent},
     visit::Visit,
 };
-use crate::{error::Error, path_tree::RoutedRequest, routes::query_pairs};
+use crate::{error::Error, routes::query_pairs, routing::path_tree::RoutedRequest};
 
 /// Entries on a page.
 const SHOWN: usize = 100;

@@ -30,8 +30,8 @@ use super::{
 };
 use crate::{
     error::Error,
-    path_tree::{RoutedRequest, path_part},
     routes::query_pairs,
+    routing::path_tree::{RoutedRequest, path_part},
 };
 
 /// Characters of a month such as `2026-01`.

@@ -26,12 +26,10 @@ use super::{
 use crate::{
     app::App,
     auth::{RequestSource, ServiceAccess, session},
-    demo::{ApiCall, CUSTOMERS, Demo, TENANT_NAME},
-    demo_filling::DemoProgress,
-    dispatch::Api,
+    demo::{ApiCall, CUSTOMERS, Demo, TENANT_NAME, filling::DemoProgress},
     error::Error,
-    path_tree::RoutedRequest,
     routes::query_pairs,
+    routing::{dispatch::Api, path_tree::RoutedRequest},
 };
 
 const PATH: &str = "/app/demo";

@@ -16,7 +16,7 @@ use super::{
     submitted_form::sent,
     visit::Visit,
 };
-use crate::{error::Error, path_tree::RoutedRequest, routes::query_pairs};
+use crate::{error::Error, routes::query_pairs, routing::path_tree::RoutedRequest};
 
 /// Media types of a file.
 const FORMS: &[(&str, &str)] =

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    path_tree::{RoutedRequest, path_part},
+    routing::path_tree::{RoutedRequest, path_part},
 };
 
 /// `POST /app/records/endusers/:id/erase`

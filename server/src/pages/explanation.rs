@@ -24,8 +24,8 @@ use super::{
 };
 use crate::{
     error::Error,
-    path_tree::{RoutedRequest, path_part},
     routes::query_pairs,
+    routing::path_tree::{RoutedRequest, path_part},
 };
 
 /// Companies or users on a page.

@@ -9,7 +9,7 @@ use svctrack_web::pages::{HealthView, RequestRates, RouteGroup, StoreSizes, heal
 use tokio::task::spawn_blocking;
 
 use super::{respond::html, visit::Visit};
-use crate::{error::Error, observe::resources, path_tree::RoutedRequest};
+use crate::{error::Error, observe::resources, routing::path_tree::RoutedRequest};
 
 /// `GET /app/health`
 pub(super) async fn health(visit: Visit, _: RoutedRequest<'_>) -> Result<Response, Error> {

@@ -24,7 +24,7 @@ use super::{
     respond::{html, see},
     visit::Visit,
 };
-use crate::{app::App, error::Error, path_tree::RoutedRequest};
+use crate::{app::App, error::Error, routing::path_tree::RoutedRequest};
 
 /// Customers with the most at stake that are listed.
 const AT_STAKE: &str = "8";

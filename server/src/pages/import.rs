@@ -22,8 +22,8 @@ use crate::{
     error::Error,
     interchange::{NDJSON, heads_of, parse_mapping},
     limits::{MAX_PAGE_IMPORT_BYTES, MAX_RECORD_BODY_BYTES},
-    path_tree::RoutedRequest,
     routes::query_pairs,
+    routing::path_tree::RoutedRequest,
 };
 
 /// Rejected rows that are listed.

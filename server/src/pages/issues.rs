@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     error::Error,
-    path_tree::{RoutedRequest, path_part},
     routes::query_pairs,
+    routing::path_tree::{RoutedRequest, path_part},
 };
 
 /// Header of the report with the number of all parked events.

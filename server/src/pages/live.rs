@@ -19,7 +19,7 @@ use super::{
     submitted_form::{problems_of, sent},
     visit::Visit,
 };
-use crate::{auth::session, error::Error, path_tree::RoutedRequest, routes::query_pairs};
+use crate::{auth::session, error::Error, routes::query_pairs, routing::path_tree::RoutedRequest};
 
 /// Activities that a page begins with, or continues with.
 const SHOWN: usize = 100;

@@ -55,12 +55,14 @@ use self::visit::Visit;
 use crate::{
     app::App,
     auth::{csrf, session},
-    dispatch::{Api, HandlerFuture, RoutedResponse},
+    connection::request_head,
     error::Error,
     observe::request_metrics::RouteMetrics,
-    path_tree::{PathTree, RoutedRequest},
-    request_head,
     routes::query_pairs,
+    routing::{
+        dispatch::{Api, HandlerFuture, RoutedResponse},
+        path_tree::{PathTree, RoutedRequest},
+    },
 };
 use futures_util::{FutureExt as _, TryFutureExt as _, future};
 use poem::{Request, Response, http::Method};

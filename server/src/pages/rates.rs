@@ -19,7 +19,7 @@ use super::{
     submitted_form::{notice_of, sent},
     visit::Visit,
 };
-use crate::{error::Error, path_tree::RoutedRequest, routes::query_pairs};
+use crate::{error::Error, routes::query_pairs, routing::path_tree::RoutedRequest};
 
 /// Address of the page.
 pub(super) const PAGE: &str = "/app/settings/rates";

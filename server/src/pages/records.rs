@@ -37,8 +37,8 @@ use super::{
 };
 use crate::{
     error::Error,
-    path_tree::{RoutedRequest, path_part},
     routes::query_pairs,
+    routing::path_tree::{RoutedRequest, path_part},
 };
 
 /// Maximum number of records in a file that has the order of its list; a longer one has that of their creation.

@@ -18,7 +18,7 @@ use super::{
     submitted_form::sent,
     visit::{Visit, resource},
 };
-use crate::{error::Error, path_tree::RoutedRequest, routes::query_pairs};
+use crate::{error::Error, routes::query_pairs, routing::path_tree::RoutedRequest};
 
 /// Maximum number of records that are suggested.
 const SUGGESTED: usize = 20;

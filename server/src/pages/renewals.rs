@@ -30,8 +30,8 @@ use super::{
 };
 use crate::{
     error::Error,
-    path_tree::{RoutedRequest, path_part},
     routes::query_pairs,
+    routing::path_tree::{RoutedRequest, path_part},
 };
 
 /// Days ahead in which a license is due.

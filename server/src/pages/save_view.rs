@@ -16,7 +16,7 @@ use super::{
     submitted_form::{problems_of, sent},
     visit::{Visit, resource},
 };
-use crate::{error::Error, path_tree::RoutedRequest};
+use crate::{error::Error, routing::path_tree::RoutedRequest};
 
 const SETTINGS: &str = "/settings";
 

@@ -16,7 +16,7 @@ use svctrack_web::pages::{
 use super::{
     by_ids::text, import, rates, records, respond::html, submitted_form::sent, visit::Visit,
 };
-use crate::{error::Error, path_tree::RoutedRequest, routes::query_pairs};
+use crate::{error::Error, routes::query_pairs, routing::path_tree::RoutedRequest};
 
 /// Maximum number of hits of a resource that are shown.
 const SHOWN: usize = 6;

@@ -10,7 +10,7 @@ use super::{
     submitted_form::notice_of,
     visit::Visit,
 };
-use crate::{error::Error, path_tree::RoutedRequest, routes::query_pairs};
+use crate::{error::Error, routes::query_pairs, routing::path_tree::RoutedRequest};
 
 const PATH: &str = "/settings";
 /// Notices of actions, for the next page.

@@ -10,7 +10,7 @@ use svctrack_web::pages::{
 };
 
 use super::{respond::html, submitted_form::sent, visit::Visit};
-use crate::{error::Error, path_tree::RoutedRequest, routes::query_pairs};
+use crate::{error::Error, routes::query_pairs, routing::path_tree::RoutedRequest};
 
 /// Maximum number of issues that are shown next to the first event.
 const ISSUES: &str = "3";

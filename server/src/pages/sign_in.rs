@@ -19,7 +19,7 @@ use crate::{
     auth::{RequestSource, failed_sign_ins::SignInRate, session},
     error::Error,
     limits::MAX_SIGN_IN_BYTES,
-    path_tree::RoutedRequest,
+    routing::path_tree::RoutedRequest,
     sender_limits::SenderAddress,
 };
 

@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{
     error::Error,
-    path_tree::{RoutedRequest, path_part},
     routes::{query_pairs, respond::uncompressed},
+    routing::path_tree::{RoutedRequest, path_part},
 };
 
 const TENANTS: &str = "/app/tenants";

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::{
     error::Error,
-    path_tree::{RoutedRequest, path_part},
     routes::query_pairs,
+    routing::path_tree::{RoutedRequest, path_part},
 };
 
 /// Tickets on a page.

@@ -22,7 +22,7 @@ use super::{
     submitted_form::{problems_of, sent},
     visit::Visit,
 };
-use crate::{error::Error, path_tree::RoutedRequest, routes::query_pairs};
+use crate::{error::Error, routes::query_pairs, routing::path_tree::RoutedRequest};
 
 /// Timesheets on a page.
 const SHOWN: usize = 50;

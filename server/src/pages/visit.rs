@@ -18,13 +18,15 @@ use super::{api::Api, submitted_form::sent};
 use crate::{
     app::App,
     auth::session::Session,
+    bodies::read_body::require_utf8,
     demo::TENANT_NAME,
-    dispatch,
     error::Error,
     limits::{MAX_FORM_PAIRS, MAX_RECORD_BODY_BYTES},
-    path_tree::{RoutedRequest, path_part},
-    read_body::require_utf8,
-    served_parts::ServerPart,
+    routing::{
+        dispatch,
+        path_tree::{RoutedRequest, path_part},
+        served_parts::ServerPart,
+    },
 };
 
 /// Request of a signed-in user, with the frame of the page.

@@ -4,7 +4,7 @@ use std::{fmt, net::IpAddr, str::FromStr};
 
 use ipnet::IpNet;
 
-use crate::setting_text::setting_as_text;
+use crate::config::setting_text::setting_as_text;
 
 /// Address of a proxy, or its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::num::NonZeroU8;
 use serde::{Deserialize, Serialize};
 
 use super::network::Proxy;
-use crate::setting_text::whole_number;
+use crate::config::setting_text::whole_number;
 
 /// Source of the client's address behind a trusted proxy. One is accepted alone: a client may send what the proxy does
 /// not set.

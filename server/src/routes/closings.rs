@@ -32,7 +32,7 @@ use crate::{
     app::App,
     auth::{authorize, authorize_admin},
     error::Error,
-    path_tree::{RoutedRequest, path_part},
+    routing::path_tree::{RoutedRequest, path_part},
 };
 
 /// Maximum number of times that the figures are computed, where licenses are changed meanwhile.

@@ -34,7 +34,10 @@ use super::{
 use crate::{
     app::App,
     auth::Caller,
-    body_pace::BodyProgress,
+    bodies::{
+        body_pace::BodyProgress,
+        read_body::{is_gzip, require_utf8, unread},
+    },
     error::Error,
     heavy_work,
     interchange::{
@@ -47,7 +50,6 @@ use crate::{
         MAX_REJECTED_ROWS_BYTES, SMALL_BODY_PACE,
     },
     observe::trace::note_received,
-    read_body::{is_gzip, require_utf8, unread},
 };
 
 /// Pieces of a body that wait to be read.

@@ -14,7 +14,7 @@ use crate::{
     app::App,
     auth::{authorize, authorize_admin},
     error::Error,
-    path_tree::{RoutedRequest, path_part},
+    routing::path_tree::{RoutedRequest, path_part},
 };
 
 /// `GET /integrationissues`: newest entries first.

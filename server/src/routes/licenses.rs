@@ -12,7 +12,7 @@ use super::{
     respond::{name_ignored, record},
     strict::Strictness,
 };
-use crate::{app::App, auth::authenticate, error::Error, path_tree::RoutedRequest};
+use crate::{app::App, auth::authenticate, error::Error, routing::path_tree::RoutedRequest};
 
 /// Scopes of a renewal, which creates a license and changes another.
 pub(crate) const RENEW_SCOPES: &[&str] = &["licenses:create", "licenses:update"];

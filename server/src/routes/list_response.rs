@@ -22,9 +22,9 @@ use super::{
 };
 use crate::{
     app::App,
+    bodies::response_budget::PageBody,
     error::Error,
     interchange::{csv_columns::CsvColumns, csv_line::csv_line},
-    response_budget::PageBody,
 };
 
 const TOTAL: HeaderName = HeaderName::from_static("svctrack-total");

@@ -23,9 +23,9 @@ use super::{
 use crate::{
     app::App,
     auth::{Caller, authenticate, authorize_admin},
+    bodies::response_budget::PageBody,
     error::Error,
-    path_tree::RoutedRequest,
-    response_budget::PageBody,
+    routing::path_tree::RoutedRequest,
 };
 
 /// Scopes of the data in an export: the record, activities, tickets, and the report's parked events.

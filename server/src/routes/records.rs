@@ -26,11 +26,11 @@ use super::{
 use crate::{
     app::App,
     auth::{Caller, authenticate, authorize_for},
+    bodies::read_body::require_json,
     error::Error,
     heavy_work,
     limits::{BULK_ANSWER_BYTES, MAX_BULK_BYTES},
-    path_tree::RoutedRequest,
-    read_body::require_json,
+    routing::path_tree::RoutedRequest,
 };
 
 const BULK_ERRORS: HeaderName = HeaderName::from_static("svctrack-bulk-errors");

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     app::App,
     auth::authorize,
-    chart_svg::to_svg,
+    charts::svg::to_svg,
     error::Error,
     interchange::csv_line::{cell_of_report, csv_line},
     limits::MAX_REPORT_BYTES,

@@ -9,10 +9,10 @@ use svctrack_core::{
 use crate::{
     app::App,
     auth::Caller,
+    bodies::read_body::{Body, require_json},
     error::Error,
     limits::{MAX_LONG_RECORD_BODY_BYTES, MAX_RECORD_BODY_BYTES},
-    path_tree::{RoutedRequest, path_part},
-    read_body::{Body, require_json},
+    routing::path_tree::{RoutedRequest, path_part},
 };
 
 /// The record that the path names.

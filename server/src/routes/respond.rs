@@ -8,9 +8,8 @@ use poem::{
 use svctrack_store::RecordResponse;
 
 use crate::{
-    compression::HasSecret,
+    bodies::{compression::HasSecret, response_budget::held},
     limits::{MAX_IGNORED_BYTES, MAX_IGNORED_NAME_BYTES, MAX_IGNORED_NAMES},
-    response_budget::held,
 };
 
 /// Characters that are encoded in a list of names in a header.

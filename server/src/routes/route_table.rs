@@ -8,14 +8,15 @@ use serde_json::Value;
 use svctrack_core::{access::OPERATOR, resources::REGISTRY, value::TenantId};
 
 use crate::{
-    dispatch::{Handler, Methods, RecordHandler, ResourceHandler, ServedMethod},
-    openapi,
-    route_def::{
-        BodyKind, DescribedRoute,
-        RouteAccess::{Anyone, OfResource, Scope, Scopes, TenantAsUser},
-        RouteDef, RouteDoc,
+    openapi, routes,
+    routing::{
+        dispatch::{Handler, Methods, RecordHandler, ResourceHandler, ServedMethod},
+        route_def::{
+            BodyKind, DescribedRoute,
+            RouteAccess::{Anyone, OfResource, Scope, Scopes, TenantAsUser},
+            RouteDef, RouteDoc,
+        },
     },
-    routes,
 };
 
 macro_rules! alone {

@@ -30,7 +30,7 @@ use crate::{
     error::Error,
     heavy_work,
     limits::MAX_UNNAMED_BODY_BYTES,
-    path_tree::{RoutedRequest, path_part},
+    routing::path_tree::{RoutedRequest, path_part},
     sender_limits::Sender,
 };
 

@@ -8,7 +8,7 @@ use poem::{
 use svctrack_web::{Asset, ServedFile};
 
 use super::{conditional_headers::names, cors::allow_any_origin};
-use crate::{app::App, compression::weight, error::Error};
+use crate::{app::App, bodies::compression::weight, error::Error};
 
 /// A file whose name has its version: a year, the longest that caches respect.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";

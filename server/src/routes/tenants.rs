@@ -24,7 +24,7 @@ use crate::{
     auth::{Token, authorize},
     background_jobs,
     error::Error,
-    path_tree::{RoutedRequest, path_part},
+    routing::path_tree::{RoutedRequest, path_part},
 };
 
 /// `POST /tenants`: the response is the only place where the tenant's first token is shown.

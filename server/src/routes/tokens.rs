@@ -20,7 +20,7 @@ use crate::{
     app::App,
     auth::{Caller, Token, authorize},
     error::Error,
-    path_tree::{RoutedRequest, path_part},
+    routing::path_tree::{RoutedRequest, path_part},
 };
 
 /// Response for an id that no token of the tenant has. The id is not repeated: it may be a whole token, pasted.

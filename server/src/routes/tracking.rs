@@ -24,7 +24,7 @@ use crate::{
     app::App,
     auth::{Caller, sender_in_path},
     error::Error,
-    path_tree::RoutedRequest,
+    routing::path_tree::RoutedRequest,
     sender_limits::Sender,
 };
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 use svctrack_core::value::Timestamp;
 use svctrack_server::{
     app::{App, Limits},
-    router,
+    routing::router,
 };
 use svctrack_store::{Clock as _, memory::Memory};
 use svctrack_web::Addresses;

@@ -74,7 +74,7 @@ use super::{
     TenantRecord, TokenRecord, Upserts, WrittenReport,
     metrics::MetricsRecorder,
     queueing::{
-        batch::BulkThrottle,
+        commit_batch::BulkThrottle,
         listeners::Listeners,
         parked_replays::ReplayQueue,
         queue::{QueuedCommand, Queues},

@@ -1,6 +1,6 @@
 //! Queueing on any engine: commands that wait, batches of commands, permits of reads, and retries.
 
-pub(crate) mod batch;
+pub(crate) mod commit_batch;
 pub(crate) mod commit_scope;
 pub(crate) mod listeners;
 pub(crate) mod parked_replays;

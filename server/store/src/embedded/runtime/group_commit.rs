@@ -19,7 +19,7 @@ use crate::{
     Health, StoreError, Tenant,
     embedded::{engagement, file::corruption, tables::transaction::WriteTables},
     queueing::{
-        batch::{Batch, BatchSize, BulkThrottle},
+        commit_batch::{Batch, BatchSize, BulkThrottle},
         commit_scope::scope_of,
         parked_replays::ReplayQueue,
         queue::{CommandResult, WriterTask},

@@ -11,17 +11,19 @@ use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, with
 
 use crate::{
     app::App,
-    compression::AcceptedCodings,
-    dispatch::{Api, Methods, ResourceHandler, ServedMethod},
+    bodies::compression::AcceptedCodings,
     error::Error,
     observe::{
         running_request::{RequestStart, RunningRequest},
         trace,
     },
     pages::Pages,
-    path_tree::PathTree,
     routes::{self, route_table},
-    served_parts::{NAMES_OF_PAGES, ServerPart, is_page},
+    routing::{
+        dispatch::{Api, Methods, ResourceHandler, ServedMethod},
+        path_tree::PathTree,
+        served_parts::{NAMES_OF_PAGES, ServerPart, is_page},
+    },
 };
 
 /// The routes, by path.
@@ -206,7 +208,7 @@ mod tests {
     use poem::http::StatusCode;
 
     use super::*;
-    use crate::dispatch::Handler;
+    use crate::routing::dispatch::Handler;
 
     #[tokio::test]
     async fn a_handler_that_panics_gets_a_response() {

@@ -41,7 +41,7 @@ use crate::{
     auth::{LocalAccess, Token},
     config::Config,
     open_error::explain_open_error,
-    router,
+    routing::router,
 };
 
 /// The owner that a command is about, on a stopped store.

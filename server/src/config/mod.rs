@@ -4,7 +4,9 @@
 mod effective;
 mod error;
 mod file;
+pub mod listen_address;
 mod options;
+pub(crate) mod setting_text;
 
 use std::{
     num::{NonZeroU32, NonZeroU64},
@@ -20,10 +22,10 @@ use crate::{
     app::Limits,
     backup_folder::{BackupInterval, Schedule},
     bootstrap::settings::BootstrapConfig,
-    listen_address::ListenAddress,
+    config::listen_address::ListenAddress,
     observe::settings::ObserveConfig,
     proxies::settings::ProxyConfig,
-    served_parts::{ServedParts, ServerPart},
+    routing::served_parts::{ServedParts, ServerPart},
     tls::settings::TlsFiles,
 };
 

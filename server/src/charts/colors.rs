@@ -32,24 +32,24 @@ const DARK_SERIES: [(u8, u8, u8); 8] = [
 
 /// How a chart is drawn.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Style {
-    pub(super) theme: &'static str,
-    pub(super) is_narrow: bool,
+pub(crate) struct Style {
+    pub(crate) theme: &'static str,
+    pub(crate) is_narrow: bool,
 }
 
 impl Style {
-    pub(super) fn width(self) -> f32 {
+    pub(crate) fn width(self) -> f32 {
         if self.is_narrow { NARROW_WIDTH } else { WIDTH }
     }
 
     /// Colour of a series, by its place.
-    pub(super) fn color(self, series: usize) -> Color {
+    pub(crate) fn color(self, series: usize) -> Color {
         let colors = series_colors(self.theme);
         colors.into_iter().cycle().nth(series % colors.len()).unwrap_or_default().into()
     }
 }
 
-pub(super) fn ground(theme: &str) -> Color {
+pub(crate) fn ground(theme: &str) -> Color {
     if theme == THEME_DARK { DARK_GROUND.into() } else { Color::white() }
 }
 
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn series_contrast_with_the_background_and_with_each_other_in_both_themes() {
-        let page = include_str!("../../web/static/theme.css");
+        let page = include_str!("../../../web/static/theme.css");
         let grounds = [(0xff, 0xff, 0xff), DARK_GROUND];
         let [light, dark] = grounds.map(|(r, g, b)| format!("#{r:02x}{g:02x}{b:02x}"));
         assert!(page.contains(&format!("--bg: light-dark({light}, {dark});")));

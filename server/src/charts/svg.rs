@@ -11,10 +11,10 @@ use svctrack_core::{
 use svctrack_store::StoreError;
 use svctrack_web::pages::grouped;
 
-use crate::{
-    chart_axis::ValueAxis,
-    chart_colors::{Style, ground},
-    chart_sheet::{Anchor, DASHES, LegendEntry, Plot, Sheet, count},
+use crate::charts::{
+    axis::ValueAxis,
+    colors::{Style, ground},
+    sheet::{Anchor, DASHES, LegendEntry, Plot, Sheet, count},
 };
 
 /// Height of a plot over time.
@@ -41,7 +41,7 @@ const MIN_LABEL_CHARS: usize = 5;
 /// Least width of the bars of a ranking, next to its labels and values.
 const LEAST_PLOT_WIDTH: f32 = 80.0;
 
-pub(super) fn to_svg(report: &Report, query: &ReportQuery) -> Result<String, StoreError> {
+pub(crate) fn to_svg(report: &Report, query: &ReportQuery) -> Result<String, StoreError> {
     let content = report.chart(query);
     let theme = if query.is_dark() { THEME_DARK } else { THEME_LIGHT };
     let style = Style { theme, is_narrow: query.is_narrow() };

@@ -11,11 +11,11 @@ use svctrack_core::schema::ResourceDef;
 
 use crate::{
     app::App,
+    connection::request_head,
     error::Error,
     observe::request_metrics::RouteMetrics,
-    path_tree::{PathTree, RoutedRequest},
-    request_head,
     routes::{respond::name_ignored, unread_names},
+    routing::path_tree::{PathTree, RoutedRequest},
 };
 
 /// A pending response of a handler.

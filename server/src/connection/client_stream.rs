@@ -26,10 +26,10 @@ use tokio::{
 };
 
 use crate::{
-    connections::ConnectionWait,
+    connection::{
+        connections::ConnectionWait, linger::LingeringClose, malformed_requests::completed,
+    },
     limits::{ANSWER_STALL, SHORT_WRITE_BYTES, STOP_STALL},
-    linger::LingeringClose,
-    malformed_requests::completed,
 };
 
 /// Beginning of a connection of HTTP/2 (RFC 9113, 3.4), as far as it looks like a request.

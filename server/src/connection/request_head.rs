@@ -7,7 +7,7 @@ use poem::{
     http::{HeaderValue, Version, header, uri::Authority},
 };
 
-use crate::{error::Error, limits::MAX_URI_BYTES, malformed_requests::MalformedHead};
+use crate::{connection::malformed_requests::MalformedHead, error::Error, limits::MAX_URI_BYTES};
 
 /// Marks a request without TLS to a server that speaks it.
 #[derive(Clone, Copy, Debug)]

@@ -17,8 +17,10 @@ use svctrack_core::{tracking::event::MAX_EVENT_BYTES, value::TenantId};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    body_memory::{BodyMemory, BodyMemoryNeed, BodyOwner, BodyReservation},
-    body_pace::{BodyProgress, MinimumRate},
+    bodies::{
+        body_memory::{BodyMemory, BodyMemoryNeed, BodyOwner, BodyReservation},
+        body_pace::{BodyProgress, MinimumRate},
+    },
     error::Error,
     heavy_work,
     limits::{

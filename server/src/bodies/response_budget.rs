@@ -29,7 +29,7 @@ use tokio::{
 };
 
 use crate::{
-    compression::has_forms,
+    bodies::compression::has_forms,
     error::Error,
     limits::{
         ANSWER_BUDGET_BYTES, ANSWER_LOOKS_EVERY, ANSWER_START, HELD_PIECE_BYTES,

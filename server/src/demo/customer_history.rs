@@ -7,7 +7,7 @@
 use chrono::{Datelike as _, Days, Months, NaiveDate};
 
 use super::{
-    company::{Company, Product, Size, Term, Usage},
+    customer::{Company, Product, Size, Term, Usage},
     names::{self, AMERICA, ASIA, EUROPE},
     random::RandomStream,
     stories,

@@ -16,14 +16,16 @@ use tokio::{
 };
 
 use crate::{
-    connections::Connections,
-    http_connection::{Connection, ConnectionPeers},
+    connection::{
+        connections::Connections,
+        http_connection::{Connection, ConnectionPeers},
+        workers::Workers,
+    },
     limits::{ACCEPT_PAUSE, MAX_CONNECTIONS, RESERVED_FILES},
     observe::connection_counts::{ConnectionCounts, RejectionCause},
     proxies::Proxies,
     shutdown,
     tls::acceptor::Tls,
-    workers::Workers,
 };
 
 /// Limits of the clients: the number of connections, the proxies that may have all of them and name clients, and the

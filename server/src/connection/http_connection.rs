@@ -25,15 +25,15 @@ use tokio::{
 };
 
 use crate::{
-    client_stream::ClientStream,
-    connections::ConnectionWait,
-    keep_alive::RequestHeadTimer,
+    bodies::watched_body::WatchedBody,
+    connection::{
+        client_stream::ClientStream, connections::ConnectionWait, keep_alive::RequestHeadTimer,
+        request_head::WithoutTls,
+    },
     limits::{HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_HEAD_BYTES},
     observe::connection_counts::{ConnectionCounts, RejectionCause},
     proxies::Proxies,
-    request_head::WithoutTls,
     tls::acceptor::{AcceptedConnection, Tls},
-    watched_body::WatchedBody,
 };
 
 /// Both addresses of a connection, and the proxies that may name other clients.

@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use crate::{
-    connections::ConnectionWait,
+    connection::connections::ConnectionWait,
     limits::{LINGER_TIMEOUT, MAX_LINGER_BYTES},
 };
 

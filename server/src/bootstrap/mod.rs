@@ -11,7 +11,7 @@ use svctrack_core::{
 use svctrack_store::{Actor, StoreError, Tenant, TenantRecord, TokenRecord};
 use svctrack_web::SnippetScript;
 
-use crate::{app::App, auth::Token, config::Config, served_parts::ServerPart};
+use crate::{app::App, auth::Token, config::Config, routing::served_parts::ServerPart};
 
 /// `externalId` of the company that the first start creates, which the printed example and the demo page use.
 const DEMO_COMPANY: &str = "demo";
