@@ -8,7 +8,7 @@ use std::{num::NonZeroU32, time::Duration};
 
 use svctrack_core::tracking::bulk::{MAX_BODY_BYTES, MAX_ROWS_PER_COMMIT};
 
-use crate::bodies::body_pace::MinimumRate;
+use crate::bodies::pace::MinimumRate;
 
 /// Maximum memory of all requests, in bytes: bodies, large responses, compressors, imports and streams.
 pub(crate) const MEMORY_BUDGET_BYTES: usize = SMALL_BODY_BUDGET_BYTES
@@ -98,9 +98,6 @@ pub(crate) const ANSWER_STALL: Duration =
 /// leaves free, so one alone takes half: four of the largest lists that are held, or fifteen that are read as they are
 /// sent (D7).
 pub(crate) const ANSWER_BUDGET_BYTES: usize = 32 * 1024 * 1024;
-/// About how many bytes of a large response are passed to its connection at a time, where all of it is held: each piece
-/// costs some system calls.
-pub(crate) const HELD_PIECE_BYTES: usize = 1024 * 1024;
 /// Least rate at which a large response must be read, in bytes a second, after its start: the same as for large bodies.
 /// An unread response is dropped when the buffers of the system, some MB at most, count for no more.
 pub(crate) const MIN_ANSWER_BYTES_PER_SECOND: usize = 64 * 1024;

@@ -13,7 +13,7 @@ use tokio::{
 };
 
 use crate::{
-    connection::connections::Connections,
+    connection::open_connections::Connections,
     limits::{STOP_STALL, STOP_TIMEOUT},
 };
 

@@ -122,7 +122,7 @@ async fn the_first_start_alone_reads_its_token_from_a_file_that_the_configuratio
     let mut command = command(folder.path());
     let output = command.arg("serve").args(flags).arg("--print-config").output().await.unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
-    let of_file = format!("bootstrap-token-file = \"{}\"  # flag", secret.display());
+    let of_file = format!("# bootstrap-token-file: {}  # flag", secret.display());
     assert!(said.contains(&of_file) && !said.contains(token.reveal()), "{said}");
     let (server, _) = Server::start_first(folder.path(), &flags).await;
     let client = Client::new(&server.base, Some(token.reveal()));

@@ -84,6 +84,9 @@ async fn each_rejected_request_leaves_a_line_with_its_cause_that_its_id_finds() 
             .await
             .unwrap()
     };
+    let reader = json!({"label": "reader", "scopes": ["licenses:read"]});
+    let reader = client.post("/tokens", &reader).await.json()["token"].as_str().unwrap().to_owned();
+    let reader = client.with_token(&reader);
     let unknown = "/analytics/0192f0c1-2345-7abc-8def-0123456789ab";
     let event = r#"{"externalId":"ada","companyExternalId":"acme","action":"x"}"#;
     let tracking = format!("/analytics/{TENANT}");
@@ -91,6 +94,7 @@ async fn each_rejected_request_leaves_a_line_with_its_cause_that_its_id_finds() 
         (client.without_token().get("/companies").await, "token_missing", Some("/companies")),
         (stranger.get("/companies/extid-x").await, "token_unknown", Some("/companies/{id}")),
         (operator.get("/companies").await, "scope_missing", Some("/companies")),
+        (reader.get("/companies").await, "scope_missing", Some("/companies")),
         (client.get("/companies/extid-x").await, "not_found", Some("/companies/{id}")),
         (client.get("/nowhere/at/all").await, "route_not_found", None),
         (client.get("/app/nowhere").await, "route_not_found", None),
@@ -113,18 +117,21 @@ async fn each_rejected_request_leaves_a_line_with_its_cause_that_its_id_finds() 
         assert!(cause.is_empty() || line["cause"] == *cause, "{line}");
         assert_eq!(line["status"], response.status.as_u16(), "{line}");
         assert_eq!(line["route"].as_str(), *route, "{line}");
+        let is_named = response.text().contains("needs the scope `companies:read`");
+        assert_eq!(line["scope"].as_str(), is_named.then_some("companies:read"), "{line}");
         assert_eq!(line["bytes_out"], response.body.len(), "{line}");
         assert_eq!(line["client"], "127.0.0.1", "{line}");
         assert!(line["ms"].as_f64().unwrap() >= 0.0, "{line}");
-        let is_known = !matches!(
-            line["cause"].as_str().unwrap(),
-            "token_missing"
-                | "token_unknown"
-                | "scope_missing"
-                | "route_not_found"
-                | "method_not_allowed"
-                | "tenant_not_found"
-        );
+        let is_known = line["scope"].is_string()
+            || !matches!(
+                line["cause"].as_str().unwrap(),
+                "token_missing"
+                    | "token_unknown"
+                    | "scope_missing"
+                    | "route_not_found"
+                    | "method_not_allowed"
+                    | "tenant_not_found"
+            );
         assert_eq!(line["tenant"].as_str(), is_known.then_some(TENANT), "{line}");
         // Who lacks a scope is named by the token.
         match line["cause"].as_str().unwrap() {
@@ -416,6 +423,12 @@ async fn each_metric_of_the_dashboard_and_the_alerts_is_there() {
             let is_there = names.contains(name) || (is_histogram && file == "page");
             assert!(is_there, "{file}: {name}");
         }
+    }
+    // The first occurrence of a cause is a change only where it is exposed before.
+    let metrics = admin.get("/metrics").await;
+    let causes = alerts.split("cause=").skip(1).filter_map(|rest| rest.split('"').nth(1));
+    for cause in causes.flat_map(|causes| causes.split('|')) {
+        assert!(metrics.text().contains(&format!("cause=\"{cause}\"")), "{cause}");
     }
     for name in &names {
         let base =

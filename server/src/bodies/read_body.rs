@@ -16,11 +16,11 @@ use poem::{
 use svctrack_core::{tracking::event::MAX_EVENT_BYTES, value::TenantId};
 use tokio::time::{Instant, timeout_at};
 
+use super::{
+    memory::{BodyMemory, BodyMemoryNeed, BodyOwner, BodyReservation},
+    pace::{BodyProgress, MinimumRate},
+};
 use crate::{
-    bodies::{
-        body_memory::{BodyMemory, BodyMemoryNeed, BodyOwner, BodyReservation},
-        body_pace::{BodyProgress, MinimumRate},
-    },
     error::Error,
     heavy_work,
     limits::{

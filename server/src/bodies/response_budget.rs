@@ -2,7 +2,7 @@
 //! clients that request much and read nothing cannot fill the memory.
 
 use std::{
-    io, mem,
+    io, iter, mem,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -20,21 +20,18 @@ use poem::{
 };
 use svctrack_core::value::TenantId;
 use svctrack_store::{
-    Page, RecordStream, ResponseMemory, ResponseMemoryBudget, StoreError, Tenant, UNCOUNTED_BYTES,
-    support::fair_shares::Shares,
+    MAX_PIECE_BYTES, Page, RecordStream, ResponseMemory, ResponseMemoryBudget, StoreError, Tenant,
+    UNCOUNTED_BYTES, support::fair_shares::Shares,
 };
 use tokio::{
     task::AbortHandle,
     time::{Instant, interval},
 };
 
+use super::compression::has_forms;
 use crate::{
-    bodies::compression::has_forms,
     error::Error,
-    limits::{
-        ANSWER_BUDGET_BYTES, ANSWER_LOOKS_EVERY, ANSWER_START, HELD_PIECE_BYTES,
-        MIN_ANSWER_BYTES_PER_SECOND,
-    },
+    limits::{ANSWER_BUDGET_BYTES, ANSWER_LOOKS_EVERY, ANSWER_START, MIN_ANSWER_BYTES_PER_SECOND},
     observe::trace,
 };
 
@@ -143,28 +140,19 @@ impl PageBody {
     /// The body: at once where it is small, else in pieces, as its reader accepts them.
     pub(crate) fn into_body(self) -> Body {
         let Self { bytes, before, after, page } = self;
-        let Page { mut pieces, later, room, .. } = page;
+        let Page { pieces, later, room, .. } = page;
         if bytes <= UNCOUNTED_BYTES && later.is_none() {
-            return [before.as_bytes(), &pieces.concat(), after.as_bytes()].concat().into();
-        }
-        // These texts are no pieces of their own: each piece is a system call.
-        match pieces.first_mut() {
-            Some(first) => drop(first.splice(..0, before.into_bytes())),
-            None => pieces.push(before.into_bytes()),
+            let mut body = Vec::with_capacity(bytes);
+            body.extend(before.into_bytes());
+            pieces.iter().for_each(|piece| body.extend_from_slice(piece));
+            body.extend_from_slice(after.as_bytes());
+            return body.into();
         }
         let is_read_later = later.is_some();
-        let pieces = match later {
-            None => {
-                if let Some(last) = pieces.last_mut() {
-                    last.extend_from_slice(after.as_bytes());
-                }
-                stream::iter(pieces).map(Ok).boxed()
-            }
-            Some(later) => {
-                let end = stream::iter([Ok(after.into())]);
-                stream::iter(pieces).map(Ok).chain(later).chain(end).boxed()
-            }
-        };
+        let later = later.unwrap_or_else(|| stream::empty().boxed());
+        let held = iter::once(before.into_bytes()).chain(pieces).map(Ok);
+        let end = stream::iter([Ok(after.as_bytes().to_vec())]);
+        let pieces = stream::iter(held).chain(later).chain(end).boxed();
         let rest = RemainingResponse { pieces, is_read_later, piece: Vec::new(), sent: 0 };
         Body::from_bytes_stream(ReadResponse::begin(rest, room))
     }
@@ -189,12 +177,12 @@ impl RemainingResponse {
             };
             (self.piece, self.sent) = (next?, 0);
         }
-        if self.sent == 0 && self.piece.len() <= HELD_PIECE_BYTES {
+        if self.sent == 0 && self.piece.len() <= MAX_PIECE_BYTES {
             return Poll::Ready(Ok(mem::take(&mut self.piece).into()));
         }
-        // A copy, so that nobody who stops to read keeps the whole piece.
+        // A copy, so that a reader that stops does not keep the whole piece in memory.
         let rest = self.piece.get(self.sent..).unwrap_or_default();
-        let part = rest.get(..HELD_PIECE_BYTES).unwrap_or(rest).to_vec();
+        let part = rest.get(..MAX_PIECE_BYTES).unwrap_or(rest).to_vec();
         self.sent += part.len();
         Poll::Ready(Ok(part.into()))
     }
@@ -332,7 +320,7 @@ mod tests {
         let texts = |bytes: usize| -> Vec<String> {
             (0..9).map(|number: usize| number.to_string().repeat(bytes)).collect()
         };
-        for bytes in [1, 9_000, HELD_PIECE_BYTES / 2, HELD_PIECE_BYTES, HELD_PIECE_BYTES + 1] {
+        for bytes in [1, 9_000, MAX_PIECE_BYTES / 2, MAX_PIECE_BYTES, MAX_PIECE_BYTES + 1] {
             let texts = texts(bytes);
             let expected = ["[", &texts.join(","), "]"].concat();
             let mut held = Page::default();

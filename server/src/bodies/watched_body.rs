@@ -15,7 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::time::timeout;
 
 use crate::{
-    connection::connections::ConnectionWait,
+    connection::open_connections::ConnectionWait,
     limits::{DISCARD_TIMEOUT, MAX_DISCARDED_BYTES},
     observe::trace::note_received,
 };

@@ -9,17 +9,17 @@ const MAX_DECIMALS: usize = 6;
 
 /// An axis of values, in steps that are easy to read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ValueAxis {
-    pub(crate) lowest: f32,
-    pub(crate) highest: f32,
-    pub(crate) steps: usize,
+pub(super) struct ValueAxis {
+    pub(super) lowest: f32,
+    pub(super) highest: f32,
+    pub(super) steps: usize,
     /// Exact beyond the digits of a value that is drawn, for the labels.
     step: f64,
 }
 
 impl ValueAxis {
     /// An axis around values that include zero.
-    pub(crate) fn around((lowest, highest): (f32, f32)) -> Self {
+    pub(super) fn around((lowest, highest): (f32, f32)) -> Self {
         let highest = if lowest < highest { highest } else { 1.0 };
         let (lowest, highest) = (f64::from(lowest), f64::from(highest));
         let step = round_step((highest - lowest) / STEPS);
@@ -30,7 +30,7 @@ impl ValueAxis {
     }
 
     /// Values at the steps, and their labels.
-    pub(crate) fn labels(&self) -> Vec<(f32, String)> {
+    pub(super) fn labels(&self) -> Vec<(f32, String)> {
         let decimals = decimals_of(self.step);
         let below = (f64::from(self.lowest) / self.step).round();
         let value = |at: u16| (below + f64::from(at)) * self.step;
@@ -39,7 +39,7 @@ impl ValueAxis {
     }
 
     /// Where a value is in a plot.
-    pub(crate) fn place_of(&self, value: f32, top: f32, height: f32) -> f32 {
+    pub(super) fn place_of(&self, value: f32, top: f32, height: f32) -> f32 {
         let share = (self.highest - value) / (self.highest - self.lowest);
         height.mul_add(share, top)
     }

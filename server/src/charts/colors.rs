@@ -32,24 +32,24 @@ const DARK_SERIES: [(u8, u8, u8); 8] = [
 
 /// How a chart is drawn.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Style {
-    pub(crate) theme: &'static str,
-    pub(crate) is_narrow: bool,
+pub(super) struct Style {
+    pub(super) theme: &'static str,
+    pub(super) is_narrow: bool,
 }
 
 impl Style {
-    pub(crate) fn width(self) -> f32 {
+    pub(super) fn width(self) -> f32 {
         if self.is_narrow { NARROW_WIDTH } else { WIDTH }
     }
 
     /// Colour of a series, by its place.
-    pub(crate) fn color(self, series: usize) -> Color {
+    pub(super) fn color(self, series: usize) -> Color {
         let colors = series_colors(self.theme);
         colors.into_iter().cycle().nth(series % colors.len()).unwrap_or_default().into()
     }
 }
 
-pub(crate) fn ground(theme: &str) -> Color {
+pub(super) fn ground(theme: &str) -> Color {
     if theme == THEME_DARK { DARK_GROUND.into() } else { Color::white() }
 }
 

@@ -1,6 +1,6 @@
 //! Charts of reports as SVG. What a chart shows is decided in `core`.
 
-pub(crate) mod axis;
-pub(crate) mod colors;
-pub(crate) mod sheet;
+mod axis;
+mod colors;
+mod sheet;
 pub(crate) mod svg;

@@ -9,10 +9,10 @@ use charts_rs::{
 };
 use svctrack_core::revenue::{Chart, SeriesMark};
 
-use crate::charts::colors::{Style, ground};
+use super::colors::{Style, ground};
 
 /// The fonts that texts are shown with. The library knows no family of this name and measures with Roboto.
-pub(crate) const FONTS: &str =
+pub(super) const FONTS: &str =
     "system-ui, -apple-system, 'Segoe UI', Roboto, Arial, 'Liberation Sans', Helvetica, sans-serif";
 /// How much wider a text may be in another of [`FONTS`] than in the one that measures it.
 const WIDER_FONT: f32 = 1.3;
@@ -45,37 +45,37 @@ const TICK: f32 = 5.0;
 /// Space around a plot for what is drawn across its edge: points and strokes.
 const OVERHANG: f32 = 6.0;
 /// Dashes of a line.
-pub(crate) const DASHES: &str = "4,4";
+pub(super) const DASHES: &str = "4,4";
 
 /// A chart that is drawn from its top down.
-pub(crate) struct Sheet {
+pub(super) struct Sheet {
     style: Style,
     theme: Arc<Theme>,
     /// Height at which the next part begins.
-    pub(crate) top: f32,
+    pub(super) top: f32,
     parts: Vec<String>,
 }
 
 /// Position of a plot.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plot {
-    pub(crate) left: f32,
-    pub(crate) right: f32,
-    pub(crate) top: f32,
-    pub(crate) height: f32,
+pub(super) struct Plot {
+    pub(super) left: f32,
+    pub(super) right: f32,
+    pub(super) top: f32,
+    pub(super) height: f32,
 }
 
 /// An entry of a legend.
 #[derive(Clone, Debug)]
-pub(crate) struct LegendEntry<'c> {
-    pub(crate) name: &'c str,
-    pub(crate) color: Color,
-    pub(crate) mark: SeriesMark,
+pub(super) struct LegendEntry<'c> {
+    pub(super) name: &'c str,
+    pub(super) color: Color,
+    pub(super) mark: SeriesMark,
 }
 
 /// Side of its place that a text is at.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Anchor {
+pub(super) enum Anchor {
     Start,
     Middle,
     End,
@@ -83,7 +83,7 @@ pub(crate) enum Anchor {
 
 impl Sheet {
     /// A sheet with the title of the chart, and below it what is not drawn.
-    pub(crate) fn with_heading(content: &Chart, style: Style) -> Self {
+    pub(super) fn with_heading(content: &Chart, style: Style) -> Self {
         let theme = get_theme(style.theme);
         let mut sheet = Self { style, theme, top: MARGIN, parts: Vec::new() };
         let (title, note) = (sheet.theme.title.font.clone(), sheet.theme.sub_title.font.clone());
@@ -108,7 +108,7 @@ impl Sheet {
     }
 
     /// Adds a text whose baseline is at a place.
-    pub(crate) fn text(
+    pub(super) fn text(
         &mut self,
         text: &str,
         font: &FontConfig,
@@ -135,7 +135,7 @@ impl Sheet {
     }
 
     /// Adds the names of series next to their marks, in as many rows as they need.
-    pub(crate) fn legend(&mut self, entries: &[LegendEntry<'_>]) {
+    pub(super) fn legend(&mut self, entries: &[LegendEntry<'_>]) {
         let font = self.theme.legend.font.clone();
         let mut left = MARGIN;
         for entry in entries {
@@ -152,7 +152,7 @@ impl Sheet {
     }
 
     /// Adds labels left of a plot, each at a height of it.
-    pub(crate) fn labels_left_of(&mut self, plot: Plot, labels: &[(f32, String)]) {
+    pub(super) fn labels_left_of(&mut self, plot: Plot, labels: &[(f32, String)]) {
         let font = self.theme.y_axis.font.clone();
         for (y, label) in labels {
             let place = (plot.left - GAP, y + font.size / 3.0);
@@ -161,14 +161,14 @@ impl Sheet {
     }
 
     /// Adds a line across a plot.
-    pub(crate) fn line_across(&mut self, plot: Plot, y: f32) {
+    pub(super) fn line_across(&mut self, plot: Plot, y: f32) {
         let color = Some(self.theme.x_axis.stroke_color);
         let (left, right) = (plot.left, plot.right);
         self.parts.push(Line { color, left, right, top: y, bottom: y, ..Line::default() }.svg());
     }
 
     /// Adds labels of the time axis below a plot: as many as there is room for.
-    pub(crate) fn labels_below(&mut self, plot: Plot, labels: &[String]) {
+    pub(super) fn labels_below(&mut self, plot: Plot, labels: &[String]) {
         let font = self.theme.x_axis.font.clone();
         let color = Some(self.theme.x_axis.stroke_color);
         let slot = (plot.right - plot.left) / count(labels.len());
@@ -187,23 +187,23 @@ impl Sheet {
     }
 
     /// Width of the widest label of values.
-    pub(crate) fn width_of_values<'l>(&self, labels: impl IntoIterator<Item = &'l String>) -> f32 {
+    pub(super) fn width_of_values<'l>(&self, labels: impl IntoIterator<Item = &'l String>) -> f32 {
         widest(labels, self.theme.y_axis.font.size)
     }
 
     /// Width of the widest label of the time axis.
-    pub(crate) fn width_of_times(&self, labels: &[String]) -> f32 {
+    pub(super) fn width_of_times(&self, labels: &[String]) -> f32 {
         widest(labels, self.theme.x_axis.font.size)
     }
 
     /// A plot of this height, with room for labels of these widths on both sides.
-    pub(crate) fn plot(&self, left: f32, right: f32, height: f32) -> Plot {
+    pub(super) fn plot(&self, left: f32, right: f32, height: f32) -> Plot {
         let right = self.style.width() - MARGIN - right;
         Plot { left: MARGIN + left + GAP, right, top: self.top, height }
     }
 
     /// Has the library draw what is in the plot, and nothing around it.
-    pub(crate) fn place(&self, base: &mut ChartBase, plot: Plot) {
+    pub(super) fn place(&self, base: &mut ChartBase, plot: Plot) {
         (base.x, base.y) = (plot.left - OVERHANG, plot.top - OVERHANG);
         base.width = plot.right - plot.left + 2.0 * OVERHANG;
         base.height = plot.height + 2.0 * OVERHANG;
@@ -215,22 +215,22 @@ impl Sheet {
     }
 
     /// Adds what is drawn in a plot.
-    pub(crate) fn drawn(&mut self, plot: Plot, svg: String) {
+    pub(super) fn drawn(&mut self, plot: Plot, svg: String) {
         self.parts.push(svg);
         self.top = plot.top + plot.height;
     }
 
     /// Colour of the names in a legend.
-    pub(crate) fn text_color(&self) -> Color {
+    pub(super) fn text_color(&self) -> Color {
         self.theme.legend.font.color
     }
 
     /// Font of the values of a ranking.
-    pub(crate) fn value_font(&self) -> FontConfig {
+    pub(super) fn value_font(&self) -> FontConfig {
         self.theme.legend.font.clone()
     }
 
-    pub(crate) fn into_svg(self) -> String {
+    pub(super) fn into_svg(self) -> String {
         let (width, height) = (self.style.width(), (self.top + MARGIN).ceil());
         let fill = Some(ground(self.style.theme).into());
         let ground = Rect { fill, width, height, ..Rect::default() }.svg();
@@ -278,7 +278,7 @@ fn widest<'l>(labels: impl IntoIterator<Item = &'l String>, size: f32) -> f32 {
 }
 
 /// A number of labels, as a factor of lengths.
-pub(crate) fn count(labels: usize) -> f32 {
+pub(super) fn count(labels: usize) -> f32 {
     f32::from(u16::try_from(labels).unwrap_or(u16::MAX)).max(1.0)
 }
 

@@ -11,7 +11,7 @@ use svctrack_core::{
 use svctrack_store::StoreError;
 use svctrack_web::pages::grouped;
 
-use crate::charts::{
+use super::{
     axis::ValueAxis,
     colors::{Style, ground},
     sheet::{Anchor, DASHES, LegendEntry, Plot, Sheet, count},

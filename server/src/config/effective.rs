@@ -1,25 +1,25 @@
 //! Effective configuration for printing: as lines of a configuration file, or as JSON.
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use serde_json::{Map, Value, json};
 
 use super::{Config, ConfigError, options::names};
-use crate::bootstrap::settings::{BootstrapConfig, TokenSource};
+use crate::bootstrap::settings::TokenSource;
 
 impl Config {
-    /// Every setting, as the lines of a configuration file, each with a comment that says where its value is from. A
-    /// setting without a value, and a secret, which is not shown, is a comment as a whole.
+    /// Every setting, as the lines of a configuration file, each with a comment that says where its value is from. What
+    /// is not set, and what the first start creates, is a comment as a whole; secrets are not shown.
     ///
     /// # Errors
     /// [`ConfigError::Value`] if a path is not UTF-8.
     pub fn to_toml(&self, source: impl Fn(&str) -> String) -> Result<String, ConfigError> {
-        let mut values = toml::Table::try_from(self).map_err(not_shown)?;
-        values.extend(self.of_first_start().map(|(name, value)| (name.to_owned(), value.into())));
+        let values = toml::Table::try_from(self).map_err(not_shown)?;
         let line = |name: String| match values.get(&name) {
             Some(value) => format!("{name} = {value}  # {}\n", source(&name)),
             None => {
-                let shown = if self.has_secret(&name) { SET } else { "not set" };
+                let of_first_start = self.of_first_start(&name);
+                let shown = of_first_start.as_deref().unwrap_or("not set");
                 format!("# {name}: {shown}  # {}\n", source(&name))
             }
         };
@@ -32,48 +32,34 @@ impl Config {
     /// [`ConfigError::Value`] if a path is not UTF-8.
     pub fn to_json(&self, source: impl Fn(&str) -> String) -> Result<Value, ConfigError> {
         let values = serde_json::to_value(self).map_err(not_shown)?;
-        let of_first_start: BTreeMap<_, _> = self.of_first_start().collect();
         let setting = |name: String| {
             let value = values.get(&name).cloned();
-            let value = value.or_else(|| of_first_start.get(&*name).map(|value| json!(value)));
-            let value = value.or_else(|| self.has_secret(&name).then(|| SET.into()));
+            let value = value.or_else(|| self.of_first_start(&name).map(Value::String));
             let entry = json!({"value": value, "source": source(&name)});
             (name, entry)
         };
         Ok(Value::Object(names().into_iter().map(setting).collect::<Map<_, _>>()))
     }
 
-    /// Settings of the first start that are set and are no secrets.
-    fn of_first_start(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let of = |bootstrap: &BootstrapConfig| {
-            let file = |source: Option<&TokenSource>| match source? {
-                TokenSource::File(path) => Some(path.display().to_string()),
-                TokenSource::Setting(_) => None,
-            };
-            [
-                ("bootstrap-tenant", Some(bootstrap.tenant.to_string())),
-                ("bootstrap-token-file", file(Some(&bootstrap.token))),
-                ("bootstrap-operator-token-file", file(bootstrap.operator.as_ref())),
-            ]
+    /// Value of a bootstrap setting, if it is set; a secret is not shown.
+    fn of_first_start(&self, name: &str) -> Option<String> {
+        let bootstrap = self.bootstrap.as_ref()?;
+        let operator = bootstrap.operator.as_ref();
+        let (source, is_file) = match name {
+            "bootstrap-tenant" => return Some(bootstrap.tenant.to_string()),
+            "bootstrap-token" => (&bootstrap.token, false),
+            "bootstrap-token-file" => (&bootstrap.token, true),
+            "bootstrap-operator-token" => (operator?, false),
+            "bootstrap-operator-token-file" => (operator?, true),
+            _ => return None,
         };
-        let settings = self.bootstrap.as_ref().map(of).into_iter().flatten();
-        settings.filter_map(|(name, value)| Some((name, value?)))
-    }
-
-    /// Whether a setting is a secret that is set.
-    fn has_secret(&self, name: &str) -> bool {
-        let Some(bootstrap) = &self.bootstrap else { return false };
-        let source = match name {
-            "bootstrap-token" => Some(&bootstrap.token),
-            "bootstrap-operator-token" => bootstrap.operator.as_ref(),
+        match source {
+            TokenSource::File(path) if is_file => Some(path.display().to_string()),
+            TokenSource::Setting(_) if !is_file => Some("set, not shown".to_owned()),
             _ => None,
-        };
-        matches!(source, Some(TokenSource::Setting(_)))
+        }
     }
 }
-
-/// Shown instead of a secret.
-const SET: &str = "set, not shown";
 
 fn not_shown(error: impl fmt::Display) -> ConfigError {
     ConfigError::Value(format!("the configuration cannot be printed: {error}"))
@@ -105,7 +91,7 @@ mod tests {
         let text = config.to_toml(|name| format!("{name}'s")).unwrap();
         assert!(read_file(&text).is_ok() && !text.contains("svt_"), "{text}");
         for line in [
-            "bootstrap-tenant = \"67e55044-10b1-426f-9247-bb680e5fe0c8\"  # bootstrap-tenant's\n",
+            "# bootstrap-tenant: 67e55044-10b1-426f-9247-bb680e5fe0c8  # bootstrap-tenant's\n",
             "# bootstrap-token: set, not shown  # bootstrap-token's\n",
             "# bootstrap-operator-token: not set  # ",
             "# public-url: not set  # public-url's\n",

@@ -18,11 +18,11 @@ use serde::Serialize;
 use svctrack_store::{RateLimits, embedded::Embedded};
 use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, MAX_PATH_BYTES};
 
+use self::listen_address::ListenAddress;
 use crate::{
     app::Limits,
     backup_folder::{BackupInterval, Schedule},
     bootstrap::settings::BootstrapConfig,
-    config::listen_address::ListenAddress,
     observe::settings::ObserveConfig,
     proxies::settings::ProxyConfig,
     routing::served_parts::{ServedParts, ServerPart},

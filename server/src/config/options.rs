@@ -6,14 +6,11 @@ use std::path::PathBuf;
 use clap::Args as _;
 use serde::{Deserialize, Serialize};
 
+use super::{listen_address::ListenAddress, setting_text::whole_number};
 use crate::{
-    backup_folder::BackupInterval,
-    bootstrap::settings::BootstrapSettings,
-    config::{listen_address::ListenAddress, setting_text::whole_number},
-    observe::settings::ObserveSettings,
-    proxies::settings::ProxySettings,
-    routing::served_parts::ServerPart,
-    tls::settings::TlsSettings,
+    backup_folder::BackupInterval, bootstrap::settings::BootstrapSettings,
+    observe::settings::ObserveSettings, proxies::settings::ProxySettings,
+    routing::served_parts::ServerPart, tls::settings::TlsSettings,
 };
 
 /// Requests a second of a token: more than a program with bulk calls needs, fewer than would slow others.

@@ -25,12 +25,10 @@ use tokio::{
     time::sleep,
 };
 
-use crate::{
-    connection::{
-        connections::ConnectionWait, linger::LingeringClose, malformed_requests::completed,
-    },
-    limits::{ANSWER_STALL, SHORT_WRITE_BYTES, STOP_STALL},
+use super::{
+    linger::LingeringClose, malformed_requests::completed, open_connections::ConnectionWait,
 };
+use crate::limits::{ANSWER_STALL, SHORT_WRITE_BYTES, STOP_STALL};
 
 /// Beginning of a connection of HTTP/2 (RFC 9113, 3.4), as far as it looks like a request.
 const HTTP_2: &[u8; 16] = b"PRI * HTTP/2.0\r\n";

@@ -24,12 +24,12 @@ use tokio::{
     sync::watch,
 };
 
+use super::{
+    client_stream::ClientStream, keep_alive::RequestHeadTimer, open_connections::ConnectionWait,
+    request_head::WithoutTls,
+};
 use crate::{
     bodies::watched_body::WatchedBody,
-    connection::{
-        client_stream::ClientStream, connections::ConnectionWait, keep_alive::RequestHeadTimer,
-        request_head::WithoutTls,
-    },
     limits::{HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_HEAD_BYTES},
     observe::connection_counts::{ConnectionCounts, RejectionCause},
     proxies::Proxies,

@@ -18,7 +18,7 @@ use std::{
 use hyper::rt::{Sleep, Timer};
 use parking_lot::Mutex;
 
-use crate::connection::connections::ConnectionWait;
+use super::open_connections::ConnectionWait;
 
 /// Sleep of a connection between two heads: setting a new time is cheaper than registering a new timer.
 type IdleSleep = Arc<Mutex<Option<Pin<Box<tokio::time::Sleep>>>>>;

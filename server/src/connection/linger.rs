@@ -13,10 +13,8 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
-use crate::{
-    connection::connections::ConnectionWait,
-    limits::{LINGER_TIMEOUT, MAX_LINGER_BYTES},
-};
+use super::open_connections::ConnectionWait;
+use crate::limits::{LINGER_TIMEOUT, MAX_LINGER_BYTES};
 
 /// Size of a read, in bytes.
 const PIECE_BYTES: usize = 8 * 1024;

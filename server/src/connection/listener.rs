@@ -15,12 +15,12 @@ use tokio::{
     sync::watch,
 };
 
+use super::{
+    http_connection::{Connection, ConnectionPeers},
+    open_connections::Connections,
+    workers::Workers,
+};
 use crate::{
-    connection::{
-        connections::Connections,
-        http_connection::{Connection, ConnectionPeers},
-        workers::Workers,
-    },
     limits::{ACCEPT_PAUSE, MAX_CONNECTIONS, RESERVED_FILES},
     observe::connection_counts::{ConnectionCounts, RejectionCause},
     proxies::Proxies,

@@ -7,7 +7,8 @@ use poem::{
     http::{HeaderValue, Version, header, uri::Authority},
 };
 
-use crate::{connection::malformed_requests::MalformedHead, error::Error, limits::MAX_URI_BYTES};
+use super::malformed_requests::MalformedHead;
+use crate::{error::Error, limits::MAX_URI_BYTES};
 
 /// Marks a request without TLS to a server that speaks it.
 #[derive(Clone, Copy, Debug)]

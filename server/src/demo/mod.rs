@@ -1,8 +1,9 @@
-//! Demo data: two years of a company that does not exist, for a tenant of its own. `market` has the companies and their
-//! history.
+//! Demo data: two years of a company that does not exist, for a tenant of its own. `customer_history` has the companies
+//! and their history.
 //!
 //! The data depends on a fixed seed and the time: on the same day it is the same. The module has no rules and calls
-//! nothing: it yields calls of the API, which its caller sends, over HTTP or within the process.
+//! nothing: it yields calls of the API, which its caller sends, over HTTP or within the process. `filling` has the
+//! progress of a demo that a page requested.
 
 mod customer;
 mod customer_history;

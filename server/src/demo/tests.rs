@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use chrono::{Days, NaiveDate};
 use poem::IntoResponse as _;
 
+use super::customer::TermOutcome;
 use super::*;
-use crate::demo::customer::TermOutcome;
 
 const TENANT: &str = "8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11";
 

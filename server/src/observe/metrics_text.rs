@@ -234,10 +234,10 @@ impl MetricsCollector {
         to.one_gauge("svctrack_backup_last_success_timestamp_seconds", help, at)?;
         let ahead = backups.map_or(0, |backups| backups.ahead) as f64;
         let help = "Backups that are dated later than the clock";
-        to.one_gauge("svctrack_backup_ahead", help, ahead)?;
+        to.one_gauge("svctrack_backup_files_ahead", help, ahead)?;
         let foreign = backups.map_or(0, |backups| backups.foreign) as f64;
         let help = "Backups of another store in the directory of backups";
-        to.one_gauge("svctrack_backup_foreign", help, foreign)
+        to.one_gauge("svctrack_backup_files_foreign", help, foreign)
     }
 }
 

@@ -243,7 +243,7 @@ mod tests {
             token: Some("P0ah3R3E"),
             status: 403,
             cause: Some("scope_missing"),
-            scope: Some("companies:list"),
+            scope: Some("companies:read"),
             bytes_in: 0,
             bytes_out: 120,
             took: Duration::from_micros(1_250),
@@ -260,7 +260,7 @@ mod tests {
             text,
             format!(
                 "2026-11-26T01:00:00.000Z  INFO svctrack_server::request: request request_id=a-1 method=GET \
-                 route=/companies/{{id}} tenant={tenant} token=P0ah3R3E status=403 cause=scope_missing scope=companies:list bytes_in=0 bytes_out=120 ms=1.25 \
+                 route=/companies/{{id}} tenant={tenant} token=P0ah3R3E status=403 cause=scope_missing scope=companies:read bytes_in=0 bytes_out=120 ms=1.25 \
                  client=192.0.2.1 sample_rate=1\n"
             )
         );
@@ -270,7 +270,7 @@ mod tests {
             "timestamp": "2026-11-26T01:00:00.000Z", "level": "INFO", "message": "request",
             "target": "svctrack_server::request", "request_id": "a-1", "method": "GET",
             "route": "/companies/{id}", "tenant": tenant, "token": "P0ah3R3E", "status": 403, "cause": "scope_missing",
-            "scope": "companies:list", "bytes_in": 0, "bytes_out": 120, "ms": 1.25, "client": "192.0.2.1", "sample_rate": 1,
+            "scope": "companies:read", "bytes_in": 0, "bytes_out": 120, "ms": 1.25, "client": "192.0.2.1", "sample_rate": 1,
         });
         assert_eq!(json, expect);
     }

@@ -27,7 +27,7 @@ const OTHER_TENANTS: &str = "other";
 pub(crate) const LIMITS: [&str; 4] =
     ["daily_limit_reached", "too_many_keys", "too_many_parked", "too_many_requests"];
 /// Causes that are exposed before they occur, so that the first occurrence is a change: those of [`LIMITS`] and these.
-const KNOWN_CAUSES: [&str; 18] = [
+const KNOWN_CAUSES: [&str; 19] = [
     "body_timeout",
     "busy",
     "clock_wrong",
@@ -43,6 +43,7 @@ const KNOWN_CAUSES: [&str; 18] = [
     "tenant_not_found",
     SUSPENDED,
     "token_expired",
+    "token_malformed",
     "token_missing",
     "token_unknown",
     TRACKING_SUSPENDED,

@@ -35,7 +35,7 @@ use crate::{
     app::App,
     auth::Caller,
     bodies::{
-        body_pace::BodyProgress,
+        pace::BodyProgress,
         read_body::{is_gzip, require_utf8, unread},
     },
     error::Error,

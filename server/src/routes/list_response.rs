@@ -8,7 +8,7 @@ use poem::{
 };
 use svctrack_core::{
     schema::{ListQuery, LogPage, ReadQuery, ResourceDef},
-    value::{Document, ValidationError, json_reader::parse_stored},
+    value::{Document, ValidationError},
 };
 use svctrack_store::{JsonRewrite, LogQuery, Page, PageOptions, PageStart, StoreError, Tenant};
 
@@ -101,10 +101,7 @@ impl ListResponse<'_> {
     /// Converts a record into a line of CSV.
     fn to_csv(&self) -> JsonRewrite {
         let columns = CsvColumns::selected(self.def, self.select);
-        Arc::new(move |record| {
-            let record = parse_stored(record).unwrap_or_default();
-            csv_line(columns.cells(&record))
-        })
+        Arc::new(move |record| csv_line(columns.cells(record)))
     }
 }
 

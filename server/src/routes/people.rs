@@ -127,12 +127,12 @@ impl Export {
         if after.is_none() {
             text.extend_from_slice(format!(r#","{}":["#, section.name()).as_bytes());
         }
-        let items = page.pieces.concat();
-        if !is_first && !items.is_empty() {
+        let has_items = page.digest.records > 0;
+        if !is_first && has_items {
             text.push(b',');
         }
-        text.extend_from_slice(&items);
-        let is_first = is_first && items.is_empty();
+        page.pieces.iter().for_each(|items| text.extend_from_slice(items));
+        let is_first = is_first && !has_items;
         self.at = match (page.next, section.next()) {
             (Some(PageStart::After(id)), _) => {
                 Some(ExportPosition { section, after: Some(id), is_first })

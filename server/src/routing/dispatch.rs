@@ -9,13 +9,13 @@ use futures_util::{
 use poem::{Request, Response, http::Method};
 use svctrack_core::schema::ResourceDef;
 
+use super::path_tree::{PathTree, RoutedRequest};
 use crate::{
     app::App,
     connection::request_head,
     error::Error,
     observe::request_metrics::RouteMetrics,
     routes::{respond::name_ignored, unread_names},
-    routing::path_tree::{PathTree, RoutedRequest},
 };
 
 /// A pending response of a handler.

@@ -9,6 +9,11 @@ use poem::{
 };
 use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, without_version};
 
+use super::{
+    dispatch::{Api, Methods, ResourceHandler, ServedMethod},
+    path_tree::PathTree,
+    served_parts::{NAMES_OF_PAGES, ServerPart, is_page},
+};
 use crate::{
     app::App,
     bodies::compression::AcceptedCodings,
@@ -19,11 +24,6 @@ use crate::{
     },
     pages::Pages,
     routes::{self, route_table},
-    routing::{
-        dispatch::{Api, Methods, ResourceHandler, ServedMethod},
-        path_tree::PathTree,
-        served_parts::{NAMES_OF_PAGES, ServerPart, is_page},
-    },
 };
 
 /// The routes, by path.

@@ -25,7 +25,7 @@ use super::{
     handshakes::Handshakes,
     settings::TlsFiles,
 };
-use crate::{connection::connections::ConnectionWait, limits::HANDSHAKE_TIMEOUT};
+use crate::{connection::open_connections::ConnectionWait, limits::HANDSHAKE_TIMEOUT};
 
 /// The protocols that are offered, in the order of preference.
 const PROTOCOLS: [&[u8]; 1] = [b"http/1.1"];

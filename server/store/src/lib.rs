@@ -120,7 +120,7 @@ pub use self::{
     log_query::LogQuery,
     manifest::{BackupHead, Manifest, StoreId, TableSum},
     metrics::StoreMetrics,
-    page::{JsonRewrite, Page, PageDigest, PageOptions, PageStart, RecordStream},
+    page::{JsonRewrite, MAX_PIECE_BYTES, Page, PageDigest, PageOptions, PageStart, RecordStream},
     parked_today::ParkedToday,
     precondition::{Precondition, id_in_tag},
     reply::{AutoRenewal, RecordResponse, Reply, TrackedEvents, Upserted},

@@ -9,24 +9,21 @@ use std::{
 
 use foldhash::quality::{FixedState, FoldHasher};
 use futures_util::stream::BoxStream;
-#[cfg(test)]
-use svctrack_core::value::Document;
-use svctrack_core::value::ObjectId;
+use svctrack_core::value::{Document, ObjectId, json_reader::parse_stored};
 
 use super::{
     StoreError,
     response_memory::{ResponseMemory, ResponseMemoryBudget},
 };
 
-/// Conversion of a record's JSON to the text that is sent.
-pub type JsonRewrite = Arc<dyn Fn(&[u8]) -> Result<String, StoreError> + Send + Sync>;
+/// Conversion of a record to the text that is sent.
+pub type JsonRewrite = Arc<dyn Fn(&Document) -> Result<String, StoreError> + Send + Sync>;
 
-/// Capacity of the first piece of a page, in bytes: some records.
-const FIRST_PIECE_BYTES: usize = 4 * 1024;
-/// Maximum capacity of a piece, in bytes, unless a record is longer.
-const MAX_PIECE_BYTES: usize = 1024 * 1024;
-/// How much larger the next piece is: each is a system call.
-const PIECE_GROWTH: usize = 16;
+/// Minimum capacity of a piece of a page, in bytes: some records.
+const MIN_PIECE_BYTES: usize = 16 * 1024;
+/// Maximum capacity of a piece, in bytes, unless a record is longer: a client that reads nothing holds one, and each
+/// costs some system calls.
+pub const MAX_PIECE_BYTES: usize = 1024 * 1024;
 
 /// Format of a page, and the budget that it uses.
 #[derive(Clone, Default)]
@@ -38,24 +35,16 @@ pub struct PageOptions {
 }
 
 impl PageOptions {
-    /// Appends a record in its format.
+    /// A record in its format.
     ///
     /// # Errors
     /// When the record cannot be converted.
-    pub(crate) fn append(
-        &self,
-        to: &mut Vec<u8>,
-        record: &RecordText<'_>,
-    ) -> Result<(), StoreError> {
-        match &self.rewrite {
-            Some(rewrite) => {
-                let mut json = Vec::new();
-                record.append_to(&mut json);
-                to.extend_from_slice(rewrite(&json)?.as_bytes());
-            }
-            None => record.append_to(to),
-        }
-        Ok(())
+    pub(crate) fn write<'b>(&self, record: RecordText<'b>) -> Result<RecordText<'b>, StoreError> {
+        let Some(rewrite) = &self.rewrite else { return Ok(record) };
+        let mut json = Vec::new();
+        record.append_to(&mut json);
+        let record = parse_stored(&json).map_err(|error| StoreError::corrupted(error.message))?;
+        rewrite(&record).map(RecordText::Computed)
     }
 
     /// Text between two records.
@@ -64,19 +53,26 @@ impl PageOptions {
     }
 }
 
-/// JSON of a record.
+/// Text of a record.
 pub(crate) enum RecordText<'b> {
-    /// Visible text without the closing brace, where that is all of it, and the checksum of the stored state.
-    Stored { open: &'b [u8], checksum: u32 },
-    /// Text with what is computed at read.
+    /// JSON as it is stored, without the closing brace, and the checksum of the stored state.
+    Stored { unclosed: &'b [u8], checksum: u32 },
+    /// Text with what is computed at read, or in another format.
     Computed(String),
 }
 
 impl RecordText<'_> {
-    fn append_to(&self, to: &mut Vec<u8>) {
+    fn bytes(&self) -> usize {
         match self {
-            Self::Stored { open, .. } => {
-                to.extend_from_slice(open);
+            Self::Stored { unclosed, .. } => unclosed.len() + 1,
+            Self::Computed(text) => text.len(),
+        }
+    }
+
+    pub(crate) fn append_to(&self, to: &mut Vec<u8>) {
+        match self {
+            Self::Stored { unclosed, .. } => {
+                to.extend_from_slice(unclosed);
                 to.push(b'}');
             }
             Self::Computed(text) => to.extend_from_slice(text.as_bytes()),
@@ -112,7 +108,7 @@ impl Page {
         Self { total, room: room.empty(), ..Self::default() }
     }
 
-    /// A page with one text, whose room is taken already.
+    /// A page with one text, whose room is taken already. It has no hash, since nothing asks for the tag of such a text.
     pub fn held(room: ResponseMemory, text: String) -> Self {
         let digest = PageDigest { records: 1, bytes: text.len(), ..PageDigest::default() };
         Self { room, digest, pieces: vec![text.into_bytes()], ..Self::default() }
@@ -123,38 +119,34 @@ impl Page {
     /// # Errors
     /// [`StoreError::NoRoom`], or the record cannot be converted.
     pub fn add(&mut self, options: &PageOptions, json: String) -> Result<(), StoreError> {
-        self.add_record(options, &RecordText::Computed(json))
+        let record = options.write(RecordText::Computed(json))?;
+        self.add_record(options, &record)
     }
 
-    /// Adds a record to the last piece, or to a new one where it may not fit.
+    /// Adds a record in the format of the page, to the last piece if it fits.
     pub(crate) fn add_record(
         &mut self,
         options: &PageOptions,
         record: &RecordText<'_>,
     ) -> Result<(), StoreError> {
-        let longest = self.digest.longest;
-        let piece = self.pieces.pop_if(|piece| piece.capacity() - piece.len() > longest);
+        let before = self.digest.bytes;
+        let separator = self.digest.add(options, record);
+        let bytes = self.digest.bytes - before;
+        self.room.take(bytes)?;
+        let piece = self.pieces.pop_if(|piece| piece.capacity() - piece.len() >= bytes);
         let mut piece = piece.unwrap_or_else(|| {
-            let last = self.pieces.last().map_or(0, Vec::capacity);
-            Vec::with_capacity((PIECE_GROWTH * last).clamp(FIRST_PIECE_BYTES, MAX_PIECE_BYTES))
+            Vec::with_capacity((2 * before).clamp(MIN_PIECE_BYTES, MAX_PIECE_BYTES).max(bytes))
         });
-        let bytes = self.digest.append(&mut piece, options, record)?;
+        piece.extend_from_slice(separator.as_bytes());
+        record.append_to(&mut piece);
         self.pieces.push(piece);
-        self.room.take(bytes)
+        Ok(())
     }
 
     /// Lets go of the records.
     pub(crate) fn clear(&mut self) {
         self.pieces = Vec::new();
         self.room.release(self.digest.bytes);
-    }
-
-    /// The records that the page holds, which are JSON.
-    #[cfg(test)]
-    pub(crate) fn documents(&self) -> Vec<Document> {
-        let text = [br#"{"items":["#.as_slice(), &self.pieces.concat(), b"]}"].concat();
-        let items = Document::parse(&text).unwrap().get("items").unwrap().items().unwrap();
-        items.iter().map(|item| item.as_ref().to_document().unwrap()).collect()
     }
 }
 
@@ -188,30 +180,19 @@ impl Default for PageDigest {
 }
 
 impl PageDigest {
-    /// Appends the next record of a page, after a separator, and counts it. Returns their length, in bytes.
-    pub(crate) fn append(
-        &mut self,
-        to: &mut Vec<u8>,
-        options: &PageOptions,
-        record: &RecordText<'_>,
-    ) -> Result<usize, StoreError> {
-        let before = to.len();
-        if self.records > 0 {
-            to.extend_from_slice(options.separator().as_bytes());
-        }
-        let start = to.len();
-        options.append(to, record)?;
+    /// Counts the next record of a page; returns the separator that comes before it.
+    pub(crate) fn add(&mut self, options: &PageOptions, record: &RecordText<'_>) -> &'static str {
+        let separator = if self.records == 0 { "" } else { options.separator() };
+        let bytes = separator.len() + record.bytes();
         self.records += 1;
-        self.bytes += to.len() - before;
-        self.longest = self.longest.max(to.len() - before);
-        match (record, to.get(start..).unwrap_or_default()) {
+        self.bytes += bytes;
+        self.longest = self.longest.max(bytes);
+        match record {
             // The checksum replaces the hash of the text: that takes a tenth of the time of a list.
-            (RecordText::Stored { checksum, .. }, text) => {
-                (checksum, text.len()).hash(&mut self.hasher);
-            }
-            (RecordText::Computed(_), text) => text.hash(&mut self.hasher),
+            RecordText::Stored { checksum, .. } => (checksum, bytes).hash(&mut self.hasher),
+            RecordText::Computed(text) => text.hash(&mut self.hasher),
         }
-        Ok(to.len() - before)
+        separator
     }
 
     /// Hash of all records, in order.
@@ -227,4 +208,66 @@ pub enum PageStart {
     After(ObjectId),
     /// The number of records to skip.
     Offset(usize),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Page {
+        /// The records that the page holds, which are JSON.
+        pub(crate) fn documents(&self) -> Vec<Document> {
+            let text = [br#"{"items":["#.as_slice(), &self.pieces.concat(), b"]}"].concat();
+            let items = Document::parse(&text).unwrap().get("items").unwrap().items().unwrap();
+            items.iter().map(|item| item.as_ref().to_document().unwrap()).collect()
+        }
+    }
+
+    fn page(options: &PageOptions, records: &[String]) -> Page {
+        let mut page = Page::default();
+        records.iter().for_each(|record| page.add(options, record.clone()).unwrap());
+        page
+    }
+
+    fn record(bytes: usize) -> String {
+        format!(r#"{{"name":"{}"}}"#, "x".repeat(bytes))
+    }
+
+    #[test]
+    fn pieces_are_the_records_in_order_and_few_with_little_spare_memory() {
+        let small = |count| vec![record(400); count];
+        let long = vec![record(MAX_PIECE_BYTES + 9)];
+        for records in [
+            small(1),
+            small(5_000),
+            [long.clone(), small(5_000)].concat(),
+            [small(3), long, small(3)].concat(),
+            vec![record(900_000); 4],
+        ] {
+            let page = page(&PageOptions::default(), &records);
+            let text = records.join(",");
+            assert!(page.pieces.concat() == text.as_bytes() && page.digest.bytes == text.len());
+            let spare: usize = page.pieces.iter().map(|piece| piece.capacity() - piece.len()).sum();
+            assert!(page.pieces.len() < 10, "{} pieces", page.pieces.len());
+            assert!(spare <= 2 * text.len() + MIN_PIECE_BYTES, "{spare} of {}", text.len());
+        }
+    }
+
+    #[test]
+    fn records_of_another_format_are_not_separated_and_one_that_is_broken_is_an_error() {
+        let rewrite: JsonRewrite = Arc::new(|record| Ok(format!("{}\n", record.to_text())));
+        let options = PageOptions { rewrite: Some(rewrite), ..PageOptions::default() };
+        let lines = page(&options, &["{}".to_owned(), r#"{"a":1}"#.to_owned()]);
+        assert_eq!(lines.pieces.concat(), b"{}\n{\"a\":1}\n");
+        let broken = Page::default().add(&options, "{".to_owned());
+        assert!(matches!(broken, Err(StoreError::Corrupted { .. })), "{broken:?}");
+    }
+
+    #[test]
+    fn room_is_taken_and_released() {
+        let mut page = page(&PageOptions::default(), &[record(9), record(99)]);
+        assert_eq!(page.digest.bytes, page.pieces.concat().len());
+        page.clear();
+        assert!(page.pieces.is_empty() && page.digest.records == 2);
+    }
 }

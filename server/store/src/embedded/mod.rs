@@ -402,7 +402,8 @@ impl Store for Embedded {
             }
             let held = self.shared.held.hold(moment, written);
             let with = (self.shared.clone(), self.short.clone());
-            Ok(Page { later: Some(streamed_page::read(with, asked, held, ids)), ..page })
+            let unread = (ids, page.digest.longest);
+            Ok(Page { later: Some(streamed_page::read(with, asked, held, unread)), ..page })
         }
         .boxed()
     }

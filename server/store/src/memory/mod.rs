@@ -236,10 +236,10 @@ impl Store for Memory {
             ListRequest { tenant: tenant.id(), def, query, now: self.clock.now(), page_options };
         self.read(|state| {
             let (page, ids) = list::list(&**state, &asked, &ReadPermits::new(0, 0).spare())?;
-            let rest = (state.clone(), asked, ids.into_iter());
-            let later = stream::try_unfold(rest, async |(state, asked, mut ids)| {
-                let piece = contained(|| list::read_on(&asked, &*state, &mut ids))?;
-                Ok((!piece.is_empty()).then_some((piece, (state, asked, ids))))
+            let rest = (state.clone(), asked, ids.into_iter(), page.digest.longest);
+            let later = stream::try_unfold(rest, async |(state, asked, mut ids, longest)| {
+                let piece = contained(|| list::read_on(&asked, &*state, &mut ids, longest))?;
+                Ok((!piece.is_empty()).then_some((piece, (state, asked, ids, longest))))
             });
             Ok(Page { later: page.pieces.is_empty().then(|| later.boxed()), ..page })
         })

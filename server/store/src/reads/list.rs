@@ -135,20 +135,22 @@ pub(crate) fn list(
     }
 }
 
-/// Reads further records of a page, in their order.
+/// Reads further records of a page, in their order, of which the longest has this many bytes.
 pub(crate) fn read_on(
     asked: &ListRequest,
     snapshot: &impl Snapshot,
     ids: &mut vec::IntoIter<ObjectId>,
+    longest: usize,
 ) -> Result<Vec<u8>, StoreError> {
     let tables = RecordTables::open(snapshot)?;
     let view = TenantView::of_snapshot(asked.tenant, &tables);
     let listing = Listing::new(snapshot, &tables, &view, (asked.def, asked.now), &asked.query);
-    let mut piece = Vec::with_capacity(PIECE_BYTES);
+    let mut piece = Vec::with_capacity(PIECE_BYTES + longest);
     while piece.len() < PIECE_BYTES {
         let Some(id) = ids.next() else { break };
         let add = |stored: StoredRecord<'_>| {
-            asked.page_options.append(&mut piece, &listing.response(stored)?)
+            asked.page_options.write(listing.response(stored)?)?.append_to(&mut piece);
+            Ok(())
         };
         view.read(asked.def, id, add)?;
         if !ids.as_slice().is_empty() {
@@ -300,8 +302,8 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     /// A record as it is returned.
     fn response<'b>(&self, stored: StoredRecord<'b>) -> Result<RecordText<'b>, StoreError> {
         if self.is_returned_as_stored {
-            let open = stored.shown_without_brace()?;
-            return Ok(RecordText::Stored { open, checksum: stored.checksum() });
+            let unclosed = stored.shown_without_brace()?;
+            return Ok(RecordText::Stored { unclosed, checksum: stored.checksum() });
         }
         let Some(select) = &self.query.select else {
             let wanted = |field: &FieldDef| !field.is_on_request();

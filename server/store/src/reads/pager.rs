@@ -26,15 +26,12 @@ pub(crate) struct Pager<'q> {
     to_skip: usize,
     ids: Vec<ObjectId>,
     is_held: bool,
-    /// Last record of a page that is not held.
-    text: Vec<u8>,
 }
 
 impl<'q> Pager<'q> {
     pub(crate) fn new(query: &'q ListQuery, page_options: &'q PageOptions, to_skip: usize) -> Self {
         let page = Page::empty(&page_options.room, None);
-        let (ids, text) = (Vec::new(), Vec::new());
-        Self { query, page_options, page, to_skip, ids, is_held: true, text }
+        Self { query, page_options, page, to_skip, ids: Vec::new(), is_held: true }
     }
 
     /// Sets the total number of records.
@@ -60,7 +57,7 @@ impl<'q> Pager<'q> {
             return Ok(false);
         }
         self.ids.push(id);
-        let record = response()?;
+        let record = self.page_options.write(response()?)?;
         if self.is_held {
             self.page.add_record(self.page_options, &record)?;
             if self.page.digest.bytes > MAX_HELD_BYTES {
@@ -68,8 +65,7 @@ impl<'q> Pager<'q> {
                 self.page.clear();
             }
         } else {
-            self.text.clear();
-            self.page.digest.append(&mut self.text, self.page_options, &record)?;
+            self.page.digest.add(self.page_options, &record);
         }
         Ok(self.page.digest.bytes <= MAX_PAGE_BYTES)
     }

@@ -19,17 +19,19 @@ struct UnreadRows {
     asked: ListRequest,
     held: Arc<HeldSnapshot>,
     ids: vec::IntoIter<ObjectId>,
+    /// Bytes of the longest record.
+    longest: usize,
 }
 
-/// Reads the records with these ids, in this order.
+/// Reads the records with these ids, in this order, of which the longest has this many bytes.
 pub(crate) fn read(
     (shared, turns): (Arc<SharedState>, Arc<ReadPermits>),
     asked: ListRequest,
     held: Arc<HeldSnapshot>,
-    ids: Vec<ObjectId>,
+    (ids, longest): (Vec<ObjectId>, usize),
 ) -> RecordStream {
     let tenant = asked.tenant;
-    let rest = UnreadRows { asked, held, ids: ids.into_iter() };
+    let rest = UnreadRows { asked, held, ids: ids.into_iter(), longest };
     stream::try_unfold(rest, move |mut rest| {
         let (shared, turns) = (shared.clone(), turns.clone());
         async move {
@@ -38,8 +40,9 @@ pub(crate) fn read(
             }
             let work = move |shared: &SharedState| {
                 let snapshot = rest.held.get()?;
-                let read =
-                    corruption::contained(|| list::read_on(&rest.asked, &*snapshot, &mut rest.ids));
+                let read = corruption::contained(|| {
+                    list::read_on(&rest.asked, &*snapshot, &mut rest.ids, rest.longest)
+                });
                 Ok((shared.counted(read)?, rest))
             };
             run_with_permit(shared, &turns, tenant, work).await.map(Some)
