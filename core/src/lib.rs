@@ -1,4 +1,4 @@
-//! The rules of svctrack as a library.
+//! Checks customer records and events, plans their changes, and computes MRR, retention and renewals, without I/O.
 #![cfg_attr(feature = "records", doc = "")]
 #![cfg_attr(feature = "records", doc = include_str!("../README.md"))]
 //!
@@ -28,8 +28,8 @@
 | [`revenue`] | the reports: MRR, retention, renewals, forecast and customers, from licenses; usage, from its counts |"
 )]
 //!
-//! `R23` and the like refer to the decisions in `core/docs/decisions.md` and the pages that it lists, `rule 5` to the
-//! specification.
+//! `R23` and the like refer to the decisions, and `rule 5` to the specification: both are in the package, in
+//! `docs/decisions.md` and `docs/specification.md`.
 
 #![warn(missing_docs)]
 #![cfg_attr(

@@ -1,5 +1,5 @@
-//! The resources of the contract: one file each with the table of its fields in the order of the specification, and one
-//! line in [`REGISTRY`].
+//! Companies, licenses, tickets and the other resources: one file each with the table of its fields, and one line in
+//! [`REGISTRY`].
 //!
 //! A field is also a typed handle: `company::NAME.get(&document)`. Code that lists, imports or describes resources uses
 //! the registry and names no resource. Values are checked in `schema::checked_body` and `schema::sent_value`.

@@ -1,6 +1,6 @@
 //! One field of a resource's table: its name, kind and rules, and a typed handle to read it.
 //!
-//! Fields are written with [`fields!`](crate::fields) in the order of the contract. The doc sentence of a field is its
+//! Fields are written with [`fields!`](crate::fields), in the order in which responses show them. The doc sentence of a field is its
 //! rustdoc and its text in the API's description.
 
 use std::{borrow::Cow, marker::PhantomData};

@@ -1,4 +1,4 @@
-//! Resources as data: the table of fields, and the rules that a table cannot express.
+//! Resources as data: tables of fields, and functions for the rules that need more than a table.
 //!
 //! Programs read and write records of any resource through its [`ResourceDef`]. [`field`] is one field of the
 //! table; [`form`] and [`csv_cell`] read values as people write them; [`checked_body`] checks a body; [`index`] derives
@@ -6,7 +6,7 @@
 //! [`Lookup`], which a store implements.
 //!
 //! Invariant: nothing here names a resource. A new field or resource is a line or a file in
-//! [`resources`](crate::resources), and changes nothing in this module.
+//! [`resources`](crate::resources), and changes nothing in this module, unless it needs a new option of a field.
 
 pub mod checked_body;
 pub mod csv_cell;
