@@ -22,7 +22,7 @@ fn every_field_of_the_contract_has_a_case() {
 }
 
 #[test]
-fn every_row_of_ours_has_a_case() {
+fn every_field_has_a_case() {
     let (cases, mut missing) = (Case::all(), Vec::new());
     for def in REGISTRY {
         let lacking = without_case(&cases, def.path, def.fields.iter().map(|row| row.name));
