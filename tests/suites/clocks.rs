@@ -429,6 +429,16 @@ async fn times_stay_in_order_and_events_count_once_when_the_clock_goes_back() {
     server.stop().await;
 }
 
+/// Has activities retained for some days, and tracks one of a company.
+async fn track_with_retention(server: &Server) {
+    put_company(server, "one").await;
+    let headers = [("content-type", "application/json")];
+    let settings = json!({"activityRetentionDays": KEPT_DAYS}).to_string();
+    let set = server.client.send(Method::PUT, "/settings", &headers, settings).await.unwrap();
+    assert_eq!(set.status, StatusCode::OK, "{}", set.text());
+    server.client.track(&event("ada", "acme", "m")).await.unwrap();
+}
+
 /// Longest time until the second cleanup: the first follows the start, and ten minutes are between two.
 const SECOND_CLEANUP_WITHIN: Duration = Duration::from_secs(12 * 60);
 
@@ -443,12 +453,7 @@ async fn a_running_program_deletes_nothing_when_its_clock_is_set_a_year_ahead() 
     let to_log = Stdio::from(log.reopen().unwrap());
     let flags = ["--log", "debug"];
     let server = Server::start_with_clock(data.path(), &token, to_log, &clock, &flags).await;
-    put_company(&server, "one").await;
-    let headers = [("content-type", "application/json")];
-    let settings = json!({"activityRetentionDays": KEPT_DAYS}).to_string();
-    let set = server.client.send(Method::PUT, "/settings", &headers, settings).await.unwrap();
-    assert_eq!(set.status, StatusCode::OK, "{}", set.text());
-    server.client.track(&event("ada", "acme", "m")).await.unwrap();
+    track_with_retention(&server).await;
     let cleanups = || fs::read_to_string(log.path()).unwrap().matches("cleanup finished").count();
     let wait_for = async |count: usize, patience: Duration| {
         let started = Instant::now();
@@ -473,12 +478,7 @@ async fn the_program_deletes_nothing_when_it_is_started_with_a_clock_a_year_ahea
     let clock = FakeClock::in_file(other.path().join("clock"), "+0");
     let token = Token::generate().unwrap();
     let server = start(&data, &clock, &token).await;
-    put_company(&server, "one").await;
-    let headers = [("content-type", "application/json")];
-    let settings = json!({"activityRetentionDays": KEPT_DAYS}).to_string();
-    let set = server.client.send(Method::PUT, "/settings", &headers, settings).await.unwrap();
-    assert_eq!(set.status, StatusCode::OK, "{}", set.text());
-    server.client.track(&event("ada", "acme", "m")).await.unwrap();
+    track_with_retention(&server).await;
     server.stop().await;
     clock.set("+1y");
     let server = start(&data, &clock, &token).await;

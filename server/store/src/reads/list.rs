@@ -135,7 +135,7 @@ pub(crate) fn list(
     }
 }
 
-/// Reads further records of a page, in their order, of which the longest has this many bytes.
+/// Reads further records of a page, in their order; `longest` is the size of the longest one, in bytes.
 pub(crate) fn read_on(
     asked: &ListRequest,
     snapshot: &impl Snapshot,

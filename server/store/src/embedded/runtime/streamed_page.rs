@@ -23,7 +23,7 @@ struct UnreadRows {
     longest: usize,
 }
 
-/// Reads the records with these ids, in this order, of which the longest has this many bytes.
+/// Reads the records with these ids, in this order; `longest` is the size of the longest one, in bytes.
 pub(crate) fn read(
     (shared, turns): (Arc<SharedState>, Arc<ReadPermits>),
     asked: ListRequest,
