@@ -22,6 +22,7 @@ mod corpora;
 mod coverage;
 mod crash;
 mod crowd;
+mod daily_limit;
 mod delivery;
 mod demo;
 mod deploy;

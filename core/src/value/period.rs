@@ -86,6 +86,10 @@ fn whole(
     earlier: TimeDelta,
 ) -> Option<Period> {
     let end = end.checked_add_signed(earlier)?;
+    if end.time() != start.time() || end.day() > start.day() {
+        // No number of months leads there.
+        return None;
+    }
     let months = whole_months(start, end).filter(|months| *months > 0)?;
     if add_months(start, months)? != end {
         return None;

@@ -247,7 +247,38 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use clap::Args as _;
+    use serde_json::Value;
+
     use super::{file::read_file, *};
+
+    #[test]
+    fn the_help_of_each_flag_has_the_default_in_force() {
+        let config = ConfigOverrides::default().over(ConfigOverrides::default()).unwrap();
+        let in_force = serde_json::to_value(&config).unwrap();
+        let command = ConfigOverrides::augment_args(clap::Command::new("svctrack"));
+        let mut compared = 0;
+        for flag in command.get_arguments() {
+            let (name, help) = (flag.get_long().unwrap(), flag.get_help().unwrap().to_string());
+            // Without what it depends on: `127.0.0.1:9090, if it is free`.
+            let shown = help
+                .rsplit_once(" [default: ")
+                .and_then(|(_, default)| default.split([',', ']']).next());
+            let expect = match in_force.get(name) {
+                // Its default is derived from other settings, or it has none.
+                None => continue,
+                Some(Value::Array(parts)) if name == "routes" => {
+                    assert_eq!(parts.len(), ServerPart::ALL.len());
+                    "all".to_owned()
+                }
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => other.to_string(),
+            };
+            assert_eq!(shown, Some(expect.as_str()), "{name}");
+            compared += 1;
+        }
+        assert!(compared > 10, "{compared}");
+    }
 
     #[test]
     fn a_flag_wins_over_the_file_and_the_file_over_the_default() {

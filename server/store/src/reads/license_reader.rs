@@ -22,8 +22,8 @@ use crate::{
 };
 
 /// Licenses that are passed on together, and number of such runs in advance.
-const ROWS_OF_A_RUN: usize = 64;
-const RUNS_AHEAD: usize = 16;
+const ROWS_OF_A_RUN: usize = 512;
+const RUNS_AHEAD: usize = 4;
 
 /// Reads licenses of a tenant.
 pub(crate) struct LicenseReader<'s, S: Snapshot> {
@@ -93,7 +93,7 @@ impl<'s, S: Snapshot> LicenseReader<'s, S> {
                 break;
             }
             let stored = stored_value::unseal_record(key.value(), value.value())?;
-            run.extend(LicenseFacts::of_stored(stored.text(), zone));
+            run.extend(LicenseFacts::of_stored(stored.visible_members(), zone));
             if run.len() >= ROWS_OF_A_RUN && !take(std::mem::take(&mut run)) {
                 return Ok(());
             }

@@ -141,6 +141,12 @@ impl<'b> StoredRecord<'b> {
         Ok([shown.map_err(|_| broken())?, "}"].concat())
     }
 
+    /// Text of the visible members, with the byte that ends the last one: what is hidden need not be passed over by who
+    /// looks for members.
+    pub(crate) fn visible_members(self) -> &'b [u8] {
+        self.text.get(..=self.shown).unwrap_or(self.text)
+    }
+
     /// Visible text, without the closing brace.
     pub(crate) fn shown_without_brace(self) -> Result<&'b [u8], StoreError> {
         self.text.get(..self.shown).ok_or_else(broken)

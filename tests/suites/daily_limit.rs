@@ -1,0 +1,80 @@
+//! What callers without a token may have stored in a day, by default.
+
+use std::{env, fs, os::unix::fs::MetadataExt as _};
+
+use hyper::{Method, StatusCode};
+use serde_json::json;
+use svctrack_tests::{
+    client::Client,
+    process::{Server, peak_memory},
+};
+
+use crate::startup::FILE;
+
+const MIB: usize = 1024 * 1024;
+/// Size of the events of one sender in a day, by default.
+const ADDRESS_MIB: usize = 512;
+/// Disk and memory that a small machine has for the server.
+const MAX_FILE_BYTES: u64 = 4 * 1024 * MIB as u64;
+const MAX_MEMORY_BYTES: u64 = 1024 * MIB as u64;
+/// Rows of a call, and bytes of the text of each.
+const ROWS: usize = 100;
+const ROW_BYTES: usize = 60_000;
+
+/// Sends events from an address until they are rejected; returns the calls that were accepted.
+async fn calls_until_rejected(anybody: &Client, tenant: &str, address: &str) -> usize {
+    let path = format!("/analytics/bulk/{tenant}");
+    let headers = [("content-type", "application/json"), ("x-forwarded-for", address)];
+    let note = "x".repeat(ROW_BYTES);
+    let row = json!({"euExtId": "7", "cId": "acme", "action": "x", "info": {"note": note}});
+    let body = bytes::Bytes::from(json!(vec![row; ROWS]).to_string());
+    for calls in 0.. {
+        let sent = anybody.send(Method::POST, &path, &headers, body.clone()).await.unwrap();
+        if sent.status != StatusCode::OK {
+            assert_eq!(sent.json()["code"], "daily_limit_reached", "{}", sent.text());
+            assert!(sent.headers.contains_key("retry-after"));
+            return calls;
+        }
+    }
+    unreachable!("endless");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_small_machine_survives_what_senders_without_a_token_may_store_in_a_day_by_default() {
+    if env::var_os("SVCTRACK_FAULTS").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (server, printed) = Server::start_first(folder.path(), &["--data", "."]).await;
+    let after = |mark: &str| {
+        let (_, rest) = printed.split_once(mark).unwrap();
+        rest.split_whitespace().next().unwrap().to_owned()
+    };
+    let (tenant, token) = (after("  Tenant "), after("  API token "));
+    let own = server.client.with_token(&token);
+    own.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
+
+    let mut stored = Vec::new();
+    for address in ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"] {
+        let calls = calls_until_rejected(&server.client, &tenant, address).await;
+        stored.push(calls * ROWS * ROW_BYTES / MIB);
+    }
+    let file = fs::metadata(folder.path().join(FILE)).unwrap().blocks() * 512;
+    let memory = peak_memory(server.id());
+    println!(
+        "on disk {} MiB, in memory {} MiB, by address {stored:?} MiB",
+        file / MIB as u64,
+        memory / MIB as u64
+    );
+    let [first, .., last] = stored[..] else { unreachable!("four addresses") };
+    assert!((ADDRESS_MIB - 10..=ADDRESS_MIB).contains(&first), "{stored:?}");
+    let all: usize = stored.iter().sum();
+    assert!(last < first && all <= 2 * ADDRESS_MIB, "{stored:?}");
+    assert!(file <= MAX_FILE_BYTES && memory <= MAX_MEMORY_BYTES);
+
+    // Who has a token is served as before.
+    let event = json!({"externalId": "7", "companyExternalId": "acme", "action": "own"});
+    let tracked = own.post(&format!("/analytics/{tenant}"), &event).await;
+    assert_eq!(tracked.text(), "OK");
+    server.stop().await;
+}
