@@ -33,10 +33,10 @@ use crate::{
     observe::Observability,
     rate_limit::RateLimiting,
     rejected_events::RejectedEvents,
+    repeated_forms::RepeatedForms,
     request_id::RequestIds,
     routing::served_parts::ServedParts,
     sender_limits::Senders,
-    sent_forms::SentForms,
 };
 
 #[cfg(test)]
@@ -176,7 +176,7 @@ pub struct App {
     /// Access that was denied and is not in the audit log yet.
     pub(crate) denials: Denials,
     pub(crate) demo: DemoFilling,
-    pub(crate) sent_forms: SentForms,
+    pub(crate) repeated_forms: RepeatedForms,
     /// Shares of the listeners to streams.
     pub(crate) streams: Arc<Shares<TenantId>>,
     /// Permits for downloads of backups.
@@ -230,7 +230,7 @@ impl App {
             session_uses: SessionUses::default(),
             denials: Denials::default(),
             demo: DemoFilling::default(),
-            sent_forms: SentForms::default(),
+            repeated_forms: RepeatedForms::default(),
             streams: Shares::new(max_streams(limits.connections)),
             downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
             backups: Arc::default(),

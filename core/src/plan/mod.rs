@@ -78,4 +78,4 @@ pub use self::{
 };
 #[cfg(feature = "records")]
 #[doc(inline)]
-pub use crate::resources::license_renewal::{awaits_auto_renewal, is_due};
+pub use crate::resources::license_renewal_date::{awaits_auto_renewal, is_due};

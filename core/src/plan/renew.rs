@@ -10,7 +10,7 @@ use super::{
 use crate::{
     resources::{
         license::{COMPANY_ID, ID, LICENSE, RENEWAL_STATUS},
-        license_renewal::is_due,
+        license_renewal_date::is_due,
         license_successor::{likely_successor, obstacle, successor_of},
     },
     schema::{CheckedBody, Lookup, LookupError, index},

@@ -1,7 +1,7 @@
 //! License: a customer's subscription, the base of all revenue figures (R22, R23, R24).
 //!
 //! Fields that the caller does not set are derived on each write: the price, including MRR, in `license_price`, the
-//! dates in `license_period` and `license_renewal`, the cycle in `license_invoicing`. `LicenseState` in
+//! dates in `license_period` and `license_renewal_date`, the cycle in `license_invoicing`. `LicenseState` in
 //! `company_status` decides whether a license is active on a day. What a license inherits from its product is in
 //! `license_from_product`; when one is rejected is decided here.
 
@@ -17,7 +17,7 @@ use super::{
     license_price::{
         a_twelfth, fill_arr, fill_mrr, fill_renewal_arr, fill_renewal_mrr, fill_value, twelve_times,
     },
-    license_renewal::{fill_renewal_date, read_overdue, read_renewal_days},
+    license_renewal_date::{fill_renewal_date, read_overdue, read_renewal_days},
     license_terms::{
         LOST, ONGOING, RENEWED, fill_notice_period, fill_notice_unit, is_lost, is_ongoing,
         is_renewed,

@@ -281,7 +281,7 @@ fn successor_among<'l>(
 
 #[cfg(test)]
 mod tests {
-    use super::{super::license_renewal::tests::year, *};
+    use super::{super::license_renewal_date::tests::year, *};
 
     #[test]
     fn the_likely_successor_is_of_the_same_product_and_begins_about_when_the_license_ends() {

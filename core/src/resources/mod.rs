@@ -19,7 +19,7 @@ mod license_issues;
 pub(crate) mod license_line;
 pub(crate) mod license_period;
 mod license_price;
-pub(crate) mod license_renewal;
+pub(crate) mod license_renewal_date;
 pub(crate) mod license_successor;
 pub(crate) mod license_terms;
 pub mod product;

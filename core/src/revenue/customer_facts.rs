@@ -6,6 +6,7 @@ use rust_decimal::Decimal;
 use super::{
     at_stake::{AtStake, CustomerUsage, StakeFacts, Weights},
     calendar::Day,
+    customer_status::status_of,
     customers::CustomerSources,
     ledger::License,
     license_chain::LinkedCompany,
@@ -13,7 +14,6 @@ use super::{
     overdue::overdue_of,
     renewals::notice_of,
     report_scope::ReportScope,
-    status::status_of,
 };
 use crate::{resources::company_status::CompanyStatus, value::Number};
 

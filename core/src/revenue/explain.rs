@@ -1,7 +1,6 @@
 //! Explanation of a figure: its companies and licenses, and the formula in numbers.
 
 use super::{
-    account::{Account, MrrSums},
     calendar::{Day, ReportPeriod},
     company_mrr::{CompanyMrr, ReportWindows, each_company},
     currency_rows::Series,
@@ -12,6 +11,7 @@ use super::{
     money_units::{CONVERTED_SCALE, money, number_of},
     mrr_cohorts::{check_interval, cohort_of},
     mrr_movements::{CompanySegmentLookup, MovementRow, MovementsBuilder},
+    mrr_sums::{Account, MrrSums},
     options::{MovementView, ReportOptions},
     overdue::overdue_of,
     report_scope::{AmountTime, ReportScope},

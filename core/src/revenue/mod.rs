@@ -16,7 +16,6 @@
 //! Movements compare the total MRR of a company, never a single license. Amounts are exact; only a [`TextTable`] rounds
 //! them for display.
 
-mod account;
 mod at_stake;
 mod calendar;
 mod capped_list;
@@ -27,6 +26,7 @@ mod company_mrr;
 mod conversion;
 mod currency_rows;
 mod customer_facts;
+mod customer_status;
 mod customers;
 mod customers_query;
 mod error;
@@ -42,6 +42,7 @@ mod money_units;
 mod movement_class;
 mod mrr_cohorts;
 mod mrr_movements;
+mod mrr_sums;
 mod options;
 mod overdue;
 mod overlaps;
@@ -49,6 +50,7 @@ mod parameters;
 mod query;
 mod rates;
 mod renewal_line;
+mod renewal_outcome;
 mod renewals;
 mod renewals_explained;
 mod report;
@@ -56,7 +58,6 @@ mod report_header;
 mod report_scope;
 mod retention;
 mod segments;
-mod status;
 mod table;
 mod usage_chart;
 mod usage_explained;
@@ -105,7 +106,8 @@ pub use self::{
     query::{ReportKind, ReportQuery},
     rates::ExchangeRates,
     renewal_line::{RenewalLine, RenewalLines},
-    renewals::{RenewalOutcome, RenewalRates, RenewalRow, Renewals, RenewalsBy, renewals},
+    renewal_outcome::RenewalOutcome,
+    renewals::{RenewalRates, RenewalRow, Renewals, RenewalsBy, renewals},
     renewals_explained::{
         RenewalShare, RenewalsCell, RenewalsExplanation, RenewalsLine, explain_renewals,
     },

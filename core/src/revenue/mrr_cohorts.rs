@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use super::{
-    account::{Account, MrrSums},
     calendar::{Day, Interval, ReportPeriod},
     company_mrr::{CompanyMrr, ReportWindows, each_company},
     currency_rows::{Series, scopes},
     error::ReportError,
     ledger::Ledger,
     money_units::{CONVERTED_SCALE, number_of, ratio},
+    mrr_sums::{Account, MrrSums},
     options::{MovementView, ReportOptions},
     report_header::ReportHeader,
     report_scope::{AmountTime, ReportScope},

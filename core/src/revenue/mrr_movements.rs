@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    account::{Account, MrrSums},
     calendar::ReportPeriod,
     capped_list::CappedList,
     closed_difference::MonthDifference,
@@ -15,6 +14,7 @@ use super::{
     error::ReportError,
     ledger::Ledger,
     money_units::{CONVERTED_SCALE, number_of, per},
+    mrr_sums::{Account, MrrSums},
     options::ReportOptions,
     overdue::{OverdueLicense, overdue_licenses},
     overlaps::{Overlap, overlaps_of},

@@ -7,7 +7,8 @@ use super::{
     forecast_explained::ForecastLine,
     options::{MAX_GAP_DAYS, MAX_REACTIVATION_DAYS, MovementView, Valuation},
     query::{FLAGS, ReportKind, THEMES, USAGE_LISTS, WIDTHS, parts_of},
-    renewals::{RenewalOutcome, RenewalsBy},
+    renewal_outcome::RenewalOutcome,
+    renewals::RenewalsBy,
     renewals_explained::RenewalsLine,
     usage_line::UsageLine,
 };

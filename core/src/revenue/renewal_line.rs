@@ -5,13 +5,8 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use super::{
-    calendar::Day,
-    capped_list::MAX_LISTED,
-    customers::CompanyNameLookup,
-    hex,
-    renewals::{RenewalOutcome, RenewalsBy},
-    report_scope::index,
-    table::TableRow,
+    calendar::Day, capped_list::MAX_LISTED, customers::CompanyNameLookup, hex,
+    renewal_outcome::RenewalOutcome, renewals::RenewalsBy, report_scope::index, table::TableRow,
 };
 use crate::value::{Number, ObjectId};
 

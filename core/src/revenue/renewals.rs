@@ -12,10 +12,10 @@ use super::{
     error::ReportError,
     ledger::{Ledger, License, NEVER, Reason},
     license_chain::{LinkedCompany, each_linked},
-    license_facts::RenewalStatus,
     money_units::{CONVERTED_SCALE, number_of, ratio},
     options::ReportOptions,
     renewal_line::{RenewalLine, RenewalLines},
+    renewal_outcome::{RenewalOutcome, outcome_of},
     renewals_explained::RenewalsLine,
     report_header::ReportHeader,
     report_scope::{AmountTime, Excluded, ReportScope, index},
@@ -48,30 +48,6 @@ impl RenewalsBy {
             "notice" => Ok(Self::Notice),
             _ => Err(ReportError::UnknownChoice("by", Self::NAMES, name.to_owned())),
         }
-    }
-}
-
-/// The outcome of a license.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum RenewalOutcome {
-    /// The license has a successor, or will have one.
-    Renewed,
-    /// The license is not renewed.
-    Churned,
-    /// The end is past, and nothing was decided.
-    Overdue,
-    /// The end is ahead, and nothing was decided.
-    Open,
-}
-
-impl RenewalOutcome {
-    /// Values of the parameter `outcome`, in the order of the variants.
-    pub const NAMES: &'static [&'static str] = &["renewed", "churned", "overdue", "open"];
-
-    pub(super) fn named(name: &str) -> Option<Self> {
-        let all = [Self::Renewed, Self::Churned, Self::Overdue, Self::Open];
-        Self::NAMES.iter().zip(all).find(|(known, _)| **known == name).map(|(_, outcome)| outcome)
     }
 }
 
@@ -329,26 +305,6 @@ pub(super) fn notice_of(scope: &ReportScope<'_>, license: &License) -> Option<Da
     let end = license.end_time().filter(|_| license.auto_renews && license.fixed)?;
     let day = Day::at(end, scope.options.zone);
     license.notice.map_or(Some(day), |(count, unit)| day.back(count, unit))
-}
-
-/// Outcome of a license, the first that applies: a successor, lost, renewed without one, past, ahead.
-fn outcome_of(
-    scope: &ReportScope<'_>,
-    company: &LinkedCompany<'_>,
-    at: usize,
-    license: &License,
-) -> (RenewalOutcome, i128, u32) {
-    let own = license.currency;
-    let successor = company.links.successor(at).and_then(|at| company.licenses.get(at));
-    match (successor, license.status) {
-        (Some(next), _) => (RenewalOutcome::Renewed, next.mrr.max(0), next.currency),
-        (None, RenewalStatus::Lost) => (RenewalOutcome::Churned, 0, own),
-        (None, RenewalStatus::Renewed) => {
-            (RenewalOutcome::Renewed, license.renewal_mrr().max(0), own)
-        }
-        _ if license.end <= scope.options.now.as_ms() => (RenewalOutcome::Overdue, 0, own),
-        _ => (RenewalOutcome::Open, 0, own),
-    }
 }
 
 /// Sums of an interval.

@@ -2,13 +2,13 @@
 //! the whole report.
 
 use super::{
-    account::{Account, MrrSums},
     calendar::ReportPeriod,
     company_mrr::{ReportWindows, each_company},
     currency_rows::scopes,
     error::ReportError,
     ledger::Ledger,
     money_units::{CONVERTED_SCALE, number_of, ratio},
+    mrr_sums::{Account, MrrSums},
     options::ReportOptions,
     report_header::ReportHeader,
     report_scope::{AmountTime, ReportScope},

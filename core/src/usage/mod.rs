@@ -13,7 +13,7 @@ mod active_users;
 mod block;
 mod calendar;
 mod cohorts;
-mod counting;
+mod daily_counts;
 mod presence;
 mod report_days;
 mod tally;
@@ -27,7 +27,7 @@ pub use self::{
     block::{Block, MalformedBlock, UsageEntry, UserPart},
     calendar::Calendar,
     cohorts::{Cohort, cohorts},
-    counting::{ActionCounts, MAX_ACTIONS, UsageCounting, UsageCounts, UserUsage},
+    daily_counts::{ActionCounts, MAX_ACTIONS, UsageCounting, UsageCounts, UserUsage},
     presence::Presence,
     report_days::Windows,
     tally::{CountedActivity, UsageTally, quarter_begin},

@@ -10,7 +10,7 @@ use svctrack_web::pages::{
 };
 
 use super::{activity, by_ids::text, columns::filled_columns, newest::newest, visit::Visit};
-use crate::{error::Error, routes::people::EXPORT_SCOPES};
+use crate::{error::Error, routes::privacy_requests::EXPORT_SCOPES};
 
 /// The sections of the page of a person.
 pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {

@@ -20,7 +20,7 @@ pub(crate) mod licenses;
 mod list_response;
 mod page_cursor;
 pub(crate) mod pages;
-pub(crate) mod people;
+pub(crate) mod privacy_requests;
 mod query_parameters;
 pub(crate) mod records;
 pub(crate) mod reports;

@@ -17,7 +17,7 @@ use super::{
     etag::{read_version, written},
     idempotency_key::{IdempotentCall, Replayed, hash_of, is_asked},
     list_response::{ListResponse, WholeList},
-    people,
+    privacy_requests,
     query_parameters::{only_flag, query_pairs},
     request::{read_record, reference_in_path},
     respond::{self, deleted_count, json_body, name_ignored},
@@ -124,7 +124,7 @@ pub(crate) async fn delete(
     let caller = authorize_for(app, request, def, "delete").await?;
     let reference = reference_in_path(request)?;
     if *def == END_USER && only_flag(request, "erase")? {
-        return people::erase(app, request, caller, reference).await;
+        return privacy_requests::erase(app, request, caller, reference).await;
     }
     let precondition = precondition(request);
     let deleted = app.store.delete(caller.into_actor(app), (def, reference), precondition).await?;

@@ -10,9 +10,9 @@ const MAX_FORMS: usize = 1_000;
 
 /// Keys of the latest forms.
 #[derive(Default)]
-pub(crate) struct SentForms(Mutex<VecDeque<String>>);
+pub(crate) struct RepeatedForms(Mutex<VecDeque<String>>);
 
-impl SentForms {
+impl RepeatedForms {
     /// Notes a form by its key; returns whether it is sent for the first time. A form without a key always is.
     pub(crate) fn is_first(&self, key: &str) -> bool {
         let mut keys = self.0.lock();
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn a_form_is_sent_once_and_the_latest_ones_are_remembered() {
-        let forms = SentForms::default();
+        let forms = RepeatedForms::default();
         assert!(forms.is_first("a") && !forms.is_first("a"));
         assert!(forms.is_first("") && forms.is_first(""));
         forms.forget("a");
