@@ -21,6 +21,7 @@ mod raw;
 mod reads;
 mod report;
 mod reports;
+mod reports_in_sql;
 mod rows;
 mod scans;
 mod script;
