@@ -10,11 +10,11 @@ mod demo;
 mod docs;
 mod escape;
 mod npm;
+mod npm_types;
 mod page;
 pub mod pages;
 mod reference;
 mod snippet;
-mod types;
 
 /// A part of the build, for its tests.
 #[cfg(test)]

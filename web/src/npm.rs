@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use crate::{
     addresses::{GLUE_PATH, WASM_PATH, loader},
     asset::asset,
+    npm_types::types,
     page::fill,
-    types::types,
 };
 
 /// Argument of the script in a page, and in the package.

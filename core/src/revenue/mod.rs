@@ -60,9 +60,9 @@ mod retention;
 mod segments;
 mod table;
 mod usage_chart;
+mod usage_days;
 mod usage_explained;
 mod usage_line;
-mod usage_plan;
 mod usage_report;
 
 #[doc(inline)]
@@ -117,11 +117,11 @@ pub use self::{
     retention::{Formulas, Retention, RetentionRow, RetentionSeries, retention},
     segments::SegmentBy,
     table::TextTable,
+    usage_days::UsagePlan,
     usage_explained::{
         ExplainedActivity, ExplainedCompany, ExplainedUsage, ExplainedUser, UsageExplanation,
     },
     usage_line::UsageLine,
-    usage_plan::UsagePlan,
     usage_report::{
         ActionRow, ActionTrend, ActiveCounts, MeanRetention, OtherActions, RetentionCell, Trend,
         UsageCohort, UsageFormulas, UsageReport, UsageRetention, UsageRow, UserCompanyLookup,

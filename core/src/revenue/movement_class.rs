@@ -1,4 +1,5 @@
 //! Classifies the change of a company's MRR as a movement: new, expansion, churn and so on.
+//! Which licenses churn is in `renewal_outcome`.
 
 use std::ops::{AddAssign, SubAssign};
 

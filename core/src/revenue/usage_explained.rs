@@ -7,8 +7,8 @@ use super::{
     chart::{Chart, SeriesMark, drawn},
     hex,
     table::{TableRow, TextTable},
+    usage_days::{UsageCell, UsagePlan},
     usage_line::UsageLine,
-    usage_plan::{UsageCell, UsagePlan},
     usage_report::UserCompanyLookup,
 };
 use crate::{

@@ -2,7 +2,7 @@
 
 use super::{
     error::ReportError,
-    usage_plan::{MONTH, WEEK},
+    usage_days::{MONTH, WEEK},
 };
 
 /// Figure of the usage report whose users can be listed.

@@ -10,7 +10,7 @@ use super::{
     money_units::ratio,
     report_header::text,
     table::{TableRow, TextTable},
-    usage_plan::{MONTH, UsagePlan, WEEK},
+    usage_days::{MONTH, UsagePlan, WEEK},
 };
 use crate::{
     usage::{ActionCounts, Lifecycle, Presence, UsageCounts, cohorts, lifecycles, trailing},

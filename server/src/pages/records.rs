@@ -25,11 +25,11 @@ use super::{
     },
     newest::newest,
     paging::{paging, total_of},
-    record_sections,
     references::{names_in, names_of, of_form, references},
     respond::{html, rejected, see, shown},
     save_record::{self, RejectedForm, StoredForm},
     saved_views::ViewedList,
+    sections_by_resource,
     submitted_form::{
         headers_of, new_key, notice_of, problems_of, problems_of_address, sent, unknown_parameters,
     },
@@ -209,7 +209,7 @@ pub(super) async fn view(
     let mut view = RecordView { version, ..view_of(visit, def, record) };
     view.references = names_in(visit, def, &view.record).await?;
     view.related = related(visit, def, &own, &view.record).await?;
-    record_sections::extend(visit, &own, &mut view).await?;
+    sections_by_resource::extend(visit, &own, &mut view).await?;
     Ok(view)
 }
 

@@ -14,7 +14,9 @@ use super::read::{ResolvedFilter, activity_response, add_to};
 use crate::{
     Page, PageOptions, PageStart, StoreError,
     rows::{ACTIVITIES, Snapshot},
-    rules::{date_ranges, history::load, open_tables::RecordTables, tenant_view::TenantView},
+    rules::{
+        activity_history::load, date_ranges, open_tables::RecordTables, tenant_view::TenantView,
+    },
 };
 
 /// Position of an activity: of two with the same date, the one that was stored last comes first.

@@ -20,8 +20,8 @@ use crate::{
     StoreError,
     rows::{ACTIVITIES, ALL, Bytes as _, Rows, Snapshot, keys, stored_value::StoredRecord},
     rules::{
+        activity_history::{self, History},
         command, date_ranges,
-        history::{self, History},
         open_tables::RecordTables,
         tenant_view::{Source, TenantView},
     },
@@ -172,7 +172,9 @@ fn for_each(
         let (first, end) = (keys::log(tenant, stretch.start), keys::log(tenant, stretch.end));
         for row in log.range(first.as_slice()..end.as_slice())?.rev() {
             let (key, value) = row?;
-            let Some(found) = history::unseal(key.value(), value.value())? else { continue };
+            let Some(found) = activity_history::unseal(key.value(), value.value())? else {
+                continue;
+            };
             if !take(found)? {
                 return Ok(());
             }
@@ -229,7 +231,7 @@ pub(crate) fn activities_since(
         }
         let (key, value) = row?;
         since.cursor = keys::id_at_end(key.value()).unwrap_or(since.cursor);
-        let Some(found) = history::unseal(key.value(), value.value())? else { continue };
+        let Some(found) = activity_history::unseal(key.value(), value.value())? else { continue };
         let Some(filter) = &filter else { continue };
         if filter.matches(query, &found, &view)? {
             let text =

@@ -6,7 +6,7 @@ use crate::{
         ACTIVITIES, ACTIVITY_MARKS, INDEX, META, RECORDS, REVENUE_VERSIONS, TOKENS_OF_TENANT,
         Table, WAITING, meta::META_FORMAT, revenue_version::VersionRow, stored_value,
     },
-    rules::history,
+    rules::activity_history,
 };
 
 /// Tables whose rows have all data in their keys.
@@ -29,7 +29,7 @@ pub(crate) fn check_row(table: &Table, key: &[u8], value: &[u8]) -> Result<(), S
         return stored_value::unseal_record(key, value)?.document().map(drop);
     }
     if is(&ACTIVITIES) {
-        return history::unseal(key, value).map(drop);
+        return activity_history::unseal(key, value).map(drop);
     }
     if is(&REVENUE_VERSIONS) {
         return stored_value::unseal_row::<VersionRow>(key, value).map(drop);

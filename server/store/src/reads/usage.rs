@@ -19,7 +19,7 @@ use crate::{
     parallel::run_both,
     rows::{ACTIVITIES, Bytes as _, INDEX, Rows as _, Snapshot, USAGE, keys, stored_value},
     rules::{
-        history,
+        activity_history,
         open_tables::RecordTables,
         tenant_view::TenantView,
         usage::{self, LIMITS, TallyHead},
@@ -96,7 +96,7 @@ fn count(
             return Err(counting_in_progress(snapshot, tenant, head)?);
         }
         let (key, value) = row?;
-        history::counted(key.value(), value.value(), |counted| {
+        activity_history::counted(key.value(), value.value(), |counted| {
             if is_included(counted.user) {
                 counting.add(&counted);
             }

@@ -14,8 +14,9 @@ use svctrack_core::{
 };
 
 use super::{
+    activity_history,
     command::MAX_SWEPT,
-    date_ranges, history,
+    date_ranges,
     open_tables::{Tables, Transaction},
     person_data::look_through_some,
     tenant_view::TenantView,
@@ -84,7 +85,7 @@ fn tallied(
 
 /// Activity in a row of the log. A corrupted one is removed like the others.
 fn activity_in(key: &[u8], row: &[u8]) -> Result<Option<Activity>, StoreError> {
-    match history::unseal(key, row) {
+    match activity_history::unseal(key, row) {
         Err(error @ StoreError::Corrupted { .. }) => {
             tracing::error!(cause = %error, "expired activity corrupted");
             Ok(None)

@@ -11,7 +11,8 @@ use svctrack_core::{
 };
 
 use super::{
-    audit, engagement, history, integration_issues as issues_report, message_ids, new_user_count,
+    activity_history, audit, engagement, integration_issues as issues_report, message_ids,
+    new_user_count,
     open_tables::{Tables, Transaction},
     parked,
     pending::Pending,
@@ -172,7 +173,7 @@ impl<T: Transaction> Applier<'_, T> {
         let (tables, tenant) = (&mut *self.tables, self.tenant);
         match appended {
             AppendedRow::Activity(activity) => {
-                history::append(tables, self.pending, tenant, activity)
+                activity_history::append(tables, self.pending, tenant, activity)
             }
             AppendedRow::Parked(event) => parked::park(tables, self.pending, tenant, event),
             AppendedRow::Engaged(engaged) => engagement::add(tables, tenant, engaged),

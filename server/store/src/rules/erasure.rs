@@ -14,10 +14,11 @@ use svctrack_core::{
 };
 
 use super::{
+    activity_history,
     apply::apply,
     audit_erasure,
     command::check_precondition,
-    history, idempotency, integration_issues,
+    idempotency, integration_issues,
     open_tables::{Tables, Transaction},
     parked,
     pending::Pending,
@@ -144,7 +145,13 @@ pub(crate) fn go_on(
     let person = &mark.person;
     let next = match mark.step {
         ErasureStage::Activities
-            if history::erase(tables, pending, tenant, id, MAX_ACTIVITIES_PER_COMMAND)? =>
+            if activity_history::erase(
+                tables,
+                pending,
+                tenant,
+                id,
+                MAX_ACTIVITIES_PER_COMMAND,
+            )? =>
         {
             Some(ErasureStage::Tickets(ObjectId::MIN))
         }

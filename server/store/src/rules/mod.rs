@@ -1,5 +1,6 @@
 //! Effects of commands on the tables, on any engine.
 
+pub(crate) mod activity_history;
 pub(crate) mod activity_retention;
 pub(crate) mod apply;
 pub(crate) mod audit;
@@ -12,7 +13,6 @@ pub(crate) mod counters;
 pub(crate) mod date_ranges;
 pub(crate) mod engagement;
 pub(crate) mod erasure;
-pub(crate) mod history;
 pub(crate) mod idempotency;
 pub(crate) mod ids;
 pub(crate) mod integration_issues;

@@ -18,8 +18,8 @@ use svctrack_core::{
 };
 
 use super::{
+    activity_history,
     date_ranges::SPAN_ACTIVITIES,
-    history,
     open_tables::{Tables, Transaction},
 };
 use crate::{
@@ -115,7 +115,7 @@ pub(crate) fn tally(
     let (mut tally, before) = (UsageTally::default(), head.to);
     for row in tables.activities.written()?.range(ends)?.take(limits.activities) {
         let (key, value) = row?;
-        match history::counted(key.value(), value.value(), |counted| tally.add(&counted)) {
+        match activity_history::counted(key.value(), value.value(), |counted| tally.add(&counted)) {
             // A corrupted activity is in no report.
             Err(error @ StoreError::Corrupted { .. }) => {
                 tracing::error!(cause = %error, "activity corrupted");

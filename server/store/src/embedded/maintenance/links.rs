@@ -23,10 +23,9 @@ use crate::{
     },
     rows::{self, Rows as _, Snapshot, Table, keys, stored_value},
     rules::{
+        activity_history::{self, History},
         counters::Counter,
-        date_ranges,
-        history::{self, History},
-        range_index, tenants,
+        date_ranges, range_index, tenants,
     },
 };
 
@@ -210,7 +209,7 @@ impl<'s> LinkedTables<'s> {
         is_whole &= unless_corrupted(read)?.is_some();
         let mut logged = BTreeMap::from([(END_USER.path, 0_u64), (COMPANY.path, 0)]);
         is_whole &= self.for_each(rows::ACTIVITIES, found, |key, value, found| {
-            if let Some(activity) = history::unseal(key, value)? {
+            if let Some(activity) = activity_history::unseal(key, value)? {
                 self.look_at_span(key, &activity, found)?;
                 *logged.entry(END_USER.path).or_insert(0) += 1;
                 let of_company = u64::from(activity.company_id.is_some());
