@@ -180,23 +180,26 @@ impl<'f> LicenseFacts<'f> {
     /// Facts of a license, with the end as it is written: the time that this is depends on a zone
     /// ([`LicenseFacts::ending_in`]).
     pub fn as_written(license: &'f impl Members) -> Option<Self> {
+        // In the order of `READ`.
         let id = license::ID.get(license)?;
+        let product = license::PRODUCT_NAME.get(license).unwrap_or_default();
+        let currency = license::CURRENCY.get(license).unwrap_or_default();
         let company = license::COMPANY_ID.get(license)?;
         Some(Self {
-            product: license::PRODUCT_NAME.get(license).unwrap_or_default(),
-            currency: license::CURRENCY.get(license).unwrap_or_default(),
+            product,
+            currency,
             from: license::FROM_DATE.get(license),
             end: license_period::to_date(license),
+            fixed: license_period::is_fixed(license),
             mrr: license::MRR.get(license),
             arr: license::ARR.get(license),
-            fixed: license_period::is_fixed(license),
-            auto_renews: license::AUTO_RENEWS.get(license) == Some(true),
-            status: RenewalStatus::parse(&license::RENEWAL_STATUS.get(license).unwrap_or_default()),
-            notice: notice_of(license),
             renewal_mrr: license::RENEWAL_MRR.get(license),
             forecast: license::FC_NEW_MRR.get(license),
             optimistic: license::FC_NEW_MRR_OPTIMISTIC.get(license),
             pessimistic: license::FC_NEW_MRR_PESSIMISTIC.get(license),
+            status: RenewalStatus::parse(&license::RENEWAL_STATUS.get(license).unwrap_or_default()),
+            auto_renews: license::AUTO_RENEWS.get(license) == Some(true),
+            notice: notice_of(license),
             parent: license::PARENT.get(license),
             ..Self::new(id, company)
         })

@@ -91,7 +91,7 @@ impl<S: Snapshot> ClosedMonths<'_, S> {
             Entry::Occupied(mut known) => known.get_mut().then = then,
             Entry::Vacant(new) => {
                 let now = view.read(&LICENSE, id, |stored| {
-                    Ok(LicenseFacts::of_stored(stored.text(), zone))
+                    Ok(LicenseFacts::of_stored(stored.members(), zone))
                 })?;
                 new.insert(ChangedLicense { then, now: now.flatten() });
             }

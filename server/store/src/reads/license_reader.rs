@@ -84,7 +84,7 @@ impl<'s, S: Snapshot> LicenseReader<'s, S> {
         );
         let table = self.snapshot.open(RECORDS)?;
         let mut rows = table.range(first.as_slice()..=last.as_slice())?;
-        let mut run = Vec::new();
+        let mut run = Vec::with_capacity(ROWS_OF_A_RUN);
         while let Some(row) = direction.next_of(&mut rows) {
             let (key, value) = row?;
             let id = keys::id_at_end(key.value());
@@ -93,9 +93,12 @@ impl<'s, S: Snapshot> LicenseReader<'s, S> {
                 break;
             }
             let stored = stored_value::unseal_record(key.value(), value.value())?;
-            run.extend(LicenseFacts::of_stored(stored.visible_members(), zone));
-            if run.len() >= ROWS_OF_A_RUN && !take(std::mem::take(&mut run)) {
-                return Ok(());
+            run.extend(LicenseFacts::of_stored(stored.members(), zone));
+            if run.len() >= ROWS_OF_A_RUN {
+                let next = Vec::with_capacity(ROWS_OF_A_RUN);
+                if !take(std::mem::replace(&mut run, next)) {
+                    return Ok(());
+                }
             }
         }
         take(run);
@@ -112,8 +115,9 @@ impl<'s, S: Snapshot> LicenseReader<'s, S> {
         let view = self.view();
         let mut changes = BTreeMap::new();
         for id in licenses {
-            let facts = view
-                .read(&LICENSE, *id, |stored| Ok(LicenseFacts::of_stored(stored.text(), zone)))?;
+            let facts = view.read(&LICENSE, *id, |stored| {
+                Ok(LicenseFacts::of_stored(stored.members(), zone))
+            })?;
             changes.insert(*id, facts.flatten());
         }
         Ok(ledger.changed(&changes)?)

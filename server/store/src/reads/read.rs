@@ -188,9 +188,10 @@ pub(crate) fn activity_response(
     activity: &Activity,
     view: &TenantView<'_, impl Source>,
 ) -> Result<Document, StoreError> {
-    let user =
-        view.read(&END_USER, activity.end_user_id, |stored| Ok(activity::of_user(stored.text())))?;
-    let of_company = |id| view.read(&COMPANY, id, |stored| Ok(activity::of_company(stored.text())));
+    let user = view
+        .read(&END_USER, activity.end_user_id, |stored| Ok(activity::of_user(stored.members())))?;
+    let of_company =
+        |id| view.read(&COMPANY, id, |stored| Ok(activity::of_company(stored.members())));
     let company = activity.company_id.map(of_company).transpose()?.flatten();
     Ok(activity::to_response(activity, user.as_ref(), company.as_ref()))
 }

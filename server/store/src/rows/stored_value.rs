@@ -121,8 +121,9 @@ fn broken() -> StoreError {
 }
 
 impl<'b> StoredRecord<'b> {
-    pub(crate) fn text(self) -> &'b [u8] {
-        self.text
+    /// Text of the visible members, with the byte that ends the last one: no search passes over the hidden ones.
+    pub(crate) fn members(self) -> &'b [u8] {
+        self.text.get(..=self.shown).unwrap_or(self.text)
     }
 
     /// The whole record, read.
@@ -141,12 +142,6 @@ impl<'b> StoredRecord<'b> {
         Ok([shown.map_err(|_| broken())?, "}"].concat())
     }
 
-    /// Text of the visible members, with the byte that ends the last one: what is hidden need not be passed over by who
-    /// looks for members.
-    pub(crate) fn visible_members(self) -> &'b [u8] {
-        self.text.get(..=self.shown).unwrap_or(self.text)
-    }
-
     /// Visible text, without the closing brace.
     pub(crate) fn shown_without_brace(self) -> Result<&'b [u8], StoreError> {
         self.text.get(..self.shown).ok_or_else(broken)
@@ -155,7 +150,7 @@ impl<'b> StoredRecord<'b> {
 
 impl Members for StoredRecord<'_> {
     fn get(&self, name: &str) -> Option<JsonRef<'_>> {
-        member_in(self.text, name)
+        member_in(self.members(), name)
     }
 }
 
@@ -242,12 +237,15 @@ mod tests {
 
     #[test]
     fn the_part_of_a_record_that_is_shown_is_read_back() {
-        let document = Document::parse(br#"{"_id":"1","~":["x"]}"#).unwrap();
+        let document = Document::parse(br#"{"_id":"1","n":2,"~":["x"]}"#).unwrap();
         let bytes = seal_record(b"key", &document);
         let stored = unseal_record(b"key", &bytes).unwrap();
         assert_eq!(stored.document().unwrap(), document);
-        assert_eq!(stored.shown().unwrap(), r#"{"_id":"1"}"#);
-        assert_eq!(stored.get("_id"), document.get("_id"));
+        assert_eq!(stored.shown().unwrap(), r#"{"_id":"1","n":2}"#);
+        for name in ["_id", "n", "none"] {
+            assert_eq!(stored.get(name), document.get(name), "{name}");
+        }
+        assert_eq!(stored.get("~"), None);
     }
 
     #[test]

@@ -287,7 +287,7 @@ impl<S: Source> EventLookup for TenantView<'_, S> {
 
     fn user(&self, id: ObjectId) -> Result<Option<KnownUser>, LookupError> {
         let read = |stored: StoredRecord<'_>| {
-            let members = SelectedMembers::find(stored.text(), KnownUser::MEMBERS);
+            let members = SelectedMembers::find(stored.members(), KnownUser::MEMBERS);
             Ok(KnownUser::from_record(id, &members))
         };
         let look_up = || self.read(&END_USER, id, read);
