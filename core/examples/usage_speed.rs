@@ -13,7 +13,7 @@
 use std::{env, error::Error, time::Instant};
 
 use svctrack_core::{
-    revenue::{ReportKind, ReportQuery, UsagePlan},
+    revenue::{ReportKind, ReportQuery, UsageDays},
     usage::{CountedActivity, MalformedBlock, UsageTally},
     value::{ObjectId, Timestamp, Zone, time::DAY_MS},
 };
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let days = days.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let query = ReportQuery::parse(ReportKind::Usage, &days).map_err(|_| "no query")?;
         let options = query.options(end, Zone::UTC, None, None)?;
-        let plan = UsagePlan::from_query(&query, &options)?;
+        let plan = UsageDays::from_query(&query, &options)?;
         let (mut counted, mut reported) = (f64::MAX, f64::MAX);
         for _ in 0..ROUNDS {
             let started = Instant::now();

@@ -26,6 +26,7 @@ use crate::{
     },
     demo::filling::DemoFilling,
     error::Error,
+    form_keys::FormKeys,
     limits::{
         MAX_BODY_READERS, MAX_CONNECTIONS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS,
         MIN_STREAMS, STREAM_SHARE,
@@ -33,7 +34,6 @@ use crate::{
     observe::Observability,
     rate_limit::RateLimiting,
     rejected_events::RejectedEvents,
-    repeated_forms::RepeatedForms,
     request_id::RequestIds,
     routing::served_parts::ServedParts,
     sender_limits::Senders,
@@ -176,7 +176,7 @@ pub struct App {
     /// Access that was denied and is not in the audit log yet.
     pub(crate) denials: Denials,
     pub(crate) demo: DemoFilling,
-    pub(crate) repeated_forms: RepeatedForms,
+    pub(crate) form_keys: FormKeys,
     /// Shares of the listeners to streams.
     pub(crate) streams: Arc<Shares<TenantId>>,
     /// Permits for downloads of backups.
@@ -230,7 +230,7 @@ impl App {
             session_uses: SessionUses::default(),
             denials: Denials::default(),
             demo: DemoFilling::default(),
-            repeated_forms: RepeatedForms::default(),
+            form_keys: FormKeys::default(),
             streams: Shares::new(max_streams(limits.connections)),
             downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
             backups: Arc::default(),

@@ -11,7 +11,7 @@ use super::{
     money_units::{CONVERTED_SCALE, money, number_of},
     mrr_cohorts::{check_interval, cohort_of},
     mrr_movements::{CompanySegmentLookup, MovementRow, MovementsBuilder},
-    mrr_sums::{Account, MrrSums},
+    mrr_sums::{CompanySums, MrrSums},
     options::{MovementView, ReportOptions},
     overdue::overdue_of,
     report_scope::{AmountTime, ReportScope},
@@ -358,11 +358,11 @@ impl ExplanationBuilder<'_> {
     fn amount(&self, company: &CompanyMrr<'_>, view: MovementView) -> i128 {
         let (start, end) = self.window();
         let windows = ReportWindows { starts: &[start], ends: &[end] };
-        let mut account = Account::new(self.scope, windows.len(), view);
-        account.add(self.scope, company, windows);
+        let mut company_sums = CompanySums::new(self.scope, windows.len(), view);
+        company_sums.add(self.scope, company, windows);
         let sums = match self.number {
-            Some(number) => account.in_currency(number),
-            None => account.converted(self.scope),
+            Some(number) => company_sums.in_currency(number),
+            None => company_sums.converted(self.scope),
         };
         sums.first().map_or(0, |sums| self.line.amount(sums))
     }
@@ -512,13 +512,13 @@ pub fn mrr_by_company(
     let builder = MovementsBuilder { scope: &scope, periods: vec![period] };
     let mut rows = Vec::new();
     each_company(&scope, |company| {
-        let mut account = Account::new(&scope, windows.len(), options.view);
-        account.add(&scope, company, windows);
-        let currencies = builder.currencies(&account);
+        let mut company_sums = CompanySums::new(&scope, windows.len(), options.view);
+        company_sums.add(&scope, company, windows);
+        let currencies = builder.currencies(&company_sums);
         let moves =
             |series: &Series<MovementRow>| series.rows.iter().any(MovementRow::is_something);
         if currencies.iter().any(moves) {
-            let converted = builder.converted(&account);
+            let converted = builder.converted(&company_sums);
             rows.push(CompanyMovements { company: company.linked.id, currencies, converted });
         }
     });

@@ -7,7 +7,7 @@
 //! | renewals | [`renewals`] | [`Renewals`] | [`explain_renewals`] |
 //! | forecast | [`forecast`] | [`Forecast`] | [`explain_forecast`] |
 //! | customers by MRR at stake | [`customers`] | [`Customers`] | each [`Customer`] has its [`AtStake`] |
-//! | usage, from activities | [`UsagePlan`] | [`UsageReport`] | [`UsageExplanation`] |
+//! | usage, from activities | [`UsageDays`] | [`UsageReport`] | [`UsageExplanation`] |
 //!
 //! [`report`] computes each of them from a [`ReportQuery`], and [`Closing`] closes a month.
 //!
@@ -117,7 +117,7 @@ pub use self::{
     retention::{Formulas, Retention, RetentionRow, RetentionSeries, retention},
     segments::SegmentBy,
     table::TextTable,
-    usage_days::UsagePlan,
+    usage_days::UsageDays,
     usage_explained::{
         ExplainedActivity, ExplainedCompany, ExplainedUsage, ExplainedUser, UsageExplanation,
     },

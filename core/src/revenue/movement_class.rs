@@ -1,5 +1,5 @@
 //! Classifies the change of a company's MRR as a movement: new, expansion, churn and so on.
-//! Which licenses churn is in `renewal_outcome`.
+//! The outcome of a license's renewal, which has no part in it, is in `renewal_outcome`.
 
 use std::ops::{AddAssign, SubAssign};
 

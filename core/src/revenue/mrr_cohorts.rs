@@ -10,7 +10,7 @@ use super::{
     error::ReportError,
     ledger::Ledger,
     money_units::{CONVERTED_SCALE, number_of, ratio},
-    mrr_sums::{Account, MrrSums},
+    mrr_sums::{CompanySums, MrrSums},
     options::{MovementView, ReportOptions},
     report_header::ReportHeader,
     report_scope::{AmountTime, ReportScope},
@@ -81,26 +81,26 @@ pub fn cohorts(ledger: &Ledger, options: &ReportOptions) -> Result<Cohorts, Repo
     check_interval(options.interval)?;
     let scope = ReportScope::new(ledger, options, AmountTime::Report)?;
     let windows = ReportWindows { starts: scope.bounds.starts(), ends: scope.bounds.ends() };
-    let mut accounts: BTreeMap<Day, Account> = BTreeMap::new();
+    let mut all_sums: BTreeMap<Day, CompanySums> = BTreeMap::new();
     each_company(&scope, |company| {
         let Some(first) = cohort_of(&scope, company) else { return };
-        let account = accounts.entry(first);
-        let account =
-            account.or_insert_with(|| Account::new(&scope, windows.len(), MovementView::EndPoints));
-        account.add(&scope, company, windows);
+        let company_sums = all_sums.entry(first);
+        let company_sums = company_sums
+            .or_insert_with(|| CompanySums::new(&scope, windows.len(), MovementView::EndPoints));
+        company_sums.add(&scope, company, windows);
     });
-    let builder = CohortsBuilder { scope: &scope, accounts: &accounts, columns: columns(&scope) };
+    let builder = CohortsBuilder { scope: &scope, all_sums: &all_sums, columns: columns(&scope) };
     let numbers = scope.currencies.iter();
     let currencies = numbers.map(|number| {
         let currency = ledger.currency(*number).to_owned();
-        builder.series(currency, MONEY_SCALE, |account| {
-            account.has(*number).then(|| account.in_currency(*number))
+        builder.series(currency, MONEY_SCALE, |company_sums| {
+            company_sums.has(*number).then(|| company_sums.in_currency(*number))
         })
     });
     let currencies = currencies.collect();
     let base = scope.base.clone().filter(|_| scope.converts());
     let converted = base.map(|base| {
-        builder.series(base, CONVERTED_SCALE, |account| Some(account.converted(&scope)))
+        builder.series(base, CONVERTED_SCALE, |company_sums| Some(company_sums.converted(&scope)))
     });
     Ok(Cohorts {
         about: ReportHeader::from_scope(&scope),
@@ -141,7 +141,7 @@ fn columns(scope: &ReportScope<'_>) -> Vec<CohortColumn> {
 
 struct CohortsBuilder<'p> {
     scope: &'p ReportScope<'p>,
-    accounts: &'p BTreeMap<Day, Account>,
+    all_sums: &'p BTreeMap<Day, CompanySums>,
     columns: Vec<CohortColumn>,
 }
 
@@ -150,10 +150,10 @@ impl CohortsBuilder<'_> {
         &self,
         currency: String,
         scale: u32,
-        sums: impl Fn(&Account) -> Option<Vec<MrrSums>>,
+        sums: impl Fn(&CompanySums) -> Option<Vec<MrrSums>>,
     ) -> Series<Cohort> {
-        let rows = self.accounts.iter().filter_map(|(from, account)| {
-            let cells = self.cells(*from, &sums(account)?, scale);
+        let rows = self.all_sums.iter().filter_map(|(from, company_sums)| {
+            let cells = self.cells(*from, &sums(company_sums)?, scale);
             Some(Cohort { cohort: self.scope.options.interval.name(*from), from: *from, cells })
         });
         Series { currency, rows: rows.collect() }

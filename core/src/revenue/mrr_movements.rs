@@ -14,7 +14,7 @@ use super::{
     error::ReportError,
     ledger::Ledger,
     money_units::{CONVERTED_SCALE, number_of, per},
-    mrr_sums::{Account, MrrSums},
+    mrr_sums::{CompanySums, MrrSums},
     options::ReportOptions,
     overdue::{OverdueLicense, overdue_licenses},
     overlaps::{Overlap, overlaps_of},
@@ -142,26 +142,26 @@ pub fn mrr(
     let windows = ReportWindows { starts: scope.bounds.starts(), ends: scope.bounds.ends() };
     let segments = segment.map(|segment_of| Segments::from_scope(&scope, segment_of));
     let places = segments.as_ref().map_or(1, |segments| segments.names.len());
-    let mut accounts: Vec<Account> =
-        (0..places).map(|_| Account::new(&scope, windows.len(), options.view)).collect();
+    let mut all_sums: Vec<CompanySums> =
+        (0..places).map(|_| CompanySums::new(&scope, windows.len(), options.view)).collect();
     let (mut overdue, mut overlaps) = (CappedList::default(), CappedList::default());
     let mut companies = segments.iter().flat_map(|segments| &segments.places);
     each_company(&scope, |company| {
         let place = companies.next().copied().unwrap_or_default();
-        if let Some(account) = accounts.get_mut(place) {
-            account.add(&scope, company, windows);
+        if let Some(company_sums) = all_sums.get_mut(place) {
+            company_sums.add(&scope, company, windows);
         }
         overdue_licenses(&scope, &company.linked, &mut overdue);
         overlaps_of(&scope, &company.linked, &mut overlaps);
     });
-    let mut total = Account::new(&scope, windows.len(), options.view);
-    accounts.iter().for_each(|account| total.join(account));
+    let mut total = CompanySums::new(&scope, windows.len(), options.view);
+    all_sums.iter().for_each(|company_sums| total.join(company_sums));
     let series = MovementsBuilder { scope: &scope, periods: scope.bounds.periods() };
     Ok(Movements {
         about: ReportHeader::from_scope(&scope),
         currencies: series.currencies(&total),
         converted: series.converted(&total),
-        segments: segments.map(|segments| segments.print(&series, &accounts)),
+        segments: segments.map(|segments| segments.print(&series, &all_sums)),
         overdue: overdue.first,
         overdue_total: overdue.total,
         overlaps: overlaps.first,
@@ -229,15 +229,16 @@ impl Segments {
         Self { names, places: places.map(Option::unwrap_or_default).collect() }
     }
 
-    fn print(self, series: &MovementsBuilder<'_>, accounts: &[Account]) -> Vec<Segment> {
-        let segments = self.names.into_iter().zip(accounts);
-        let print = |((segment, is_rest, companies), account): ((_, _, _), &Account)| Segment {
-            segment,
-            is_rest,
-            companies,
-            currencies: series.currencies(account),
-            converted: series.converted(account),
-        };
+    fn print(self, series: &MovementsBuilder<'_>, all_sums: &[CompanySums]) -> Vec<Segment> {
+        let segments = self.names.into_iter().zip(all_sums);
+        let print =
+            |((segment, is_rest, companies), company_sums): ((_, _, _), &CompanySums)| Segment {
+                segment,
+                is_rest,
+                companies,
+                currencies: series.currencies(company_sums),
+                converted: series.converted(company_sums),
+            };
         segments.map(print).collect()
     }
 }
@@ -255,25 +256,25 @@ fn size_of(scope: &ReportScope<'_>, company: &CompanyMrr<'_>) -> i128 {
     company.parts.iter().any(|(_, stream)| stream.paid_before(end).counted > 0).into()
 }
 
-/// Creates the rows of accounts.
+/// Creates the rows of sums.
 pub(super) struct MovementsBuilder<'p> {
     pub(super) scope: &'p ReportScope<'p>,
     pub(super) periods: Vec<ReportPeriod>,
 }
 
 impl MovementsBuilder<'_> {
-    pub(super) fn currencies(&self, account: &Account) -> Vec<Series<MovementRow>> {
-        let numbers = self.scope.currencies.iter().filter(|number| account.has(**number));
+    pub(super) fn currencies(&self, company_sums: &CompanySums) -> Vec<Series<MovementRow>> {
+        let numbers = self.scope.currencies.iter().filter(|number| company_sums.has(**number));
         let series = numbers.map(|number| {
             let currency = self.scope.ledger.currency(*number).to_owned();
-            self.series(currency, &account.in_currency(*number), MONEY_SCALE)
+            self.series(currency, &company_sums.in_currency(*number), MONEY_SCALE)
         });
         series.collect()
     }
 
-    pub(super) fn converted(&self, account: &Account) -> Option<Series<MovementRow>> {
+    pub(super) fn converted(&self, company_sums: &CompanySums) -> Option<Series<MovementRow>> {
         let base = self.scope.base.as_ref().filter(|_| self.scope.converts())?;
-        Some(self.series(base.clone(), &account.converted(self.scope), CONVERTED_SCALE))
+        Some(self.series(base.clone(), &company_sums.converted(self.scope), CONVERTED_SCALE))
     }
 
     fn series(&self, currency: String, sums: &[MrrSums], scale: u32) -> Series<MovementRow> {

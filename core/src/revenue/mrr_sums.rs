@@ -15,30 +15,30 @@ use super::{
 
 /// Sums of companies, by currency and in the base currency.
 #[derive(Debug)]
-pub(super) struct Account {
+pub(super) struct CompanySums {
     windows: usize,
     view: MovementView,
-    by_currency: Vec<Option<Box<CurrencyAccounts>>>,
-    mixed: Option<Box<AccountSeries>>,
+    by_currency: Vec<Option<Box<CurrencySums>>>,
+    mixed: Option<Box<SumSeries>>,
     mixed_fx: Vec<i128>,
 }
 
 #[derive(Debug)]
-struct CurrencyAccounts {
+struct CurrencySums {
     /// Companies with this currency only, and companies with others.
-    alone: AccountSeries,
-    shared: Option<AccountSeries>,
+    alone: SumSeries,
+    shared: Option<SumSeries>,
     overdue: IntervalSums<OverdueSums>,
 }
 
 #[derive(Debug)]
-struct AccountSeries {
+struct SumSeries {
     pairs: IntervalSums<MovementTally>,
     /// Movements within each window, in the view of activities.
     activities: Option<IntervalSums<MovementTally>>,
 }
 
-impl AccountSeries {
+impl SumSeries {
     fn over(windows: usize, view: MovementView) -> Self {
         let activities = (view == MovementView::Activities).then(|| IntervalSums::over(windows));
         Self { pairs: IntervalSums::over(windows), activities }
@@ -77,7 +77,7 @@ pub(super) struct MrrSums {
     pub(super) overdue: OverdueSums,
 }
 
-impl Account {
+impl CompanySums {
     /// No company yet, over a number of windows, with the movements of a view.
     pub(super) fn new(scope: &ReportScope<'_>, windows: usize, view: MovementView) -> Self {
         Self { windows, view, by_currency: places(scope), mixed: None, mixed_fx: vec![0; windows] }
@@ -107,17 +107,17 @@ impl Account {
         }
     }
 
-    fn series(&mut self, currency: u32, is_alone: bool) -> Option<&mut AccountSeries> {
+    fn series(&mut self, currency: u32, is_alone: bool) -> Option<&mut SumSeries> {
         let (windows, view) = (self.windows, self.view);
         let place = self.by_currency.get_mut(index(currency))?;
         let sums = place.get_or_insert_with(|| {
-            let alone = AccountSeries::over(windows, view);
-            Box::new(CurrencyAccounts { alone, shared: None, overdue: IntervalSums::over(windows) })
+            let alone = SumSeries::over(windows, view);
+            Box::new(CurrencySums { alone, shared: None, overdue: IntervalSums::over(windows) })
         });
         Some(if is_alone {
             &mut sums.alone
         } else {
-            sums.shared.get_or_insert_with(|| AccountSeries::over(windows, view))
+            sums.shared.get_or_insert_with(|| SumSeries::over(windows, view))
         })
     }
 
@@ -130,7 +130,7 @@ impl Account {
         let Some(stream) = company.mixed else { return };
         let view = self.view;
         let series =
-            self.mixed.get_or_insert_with(|| Box::new(AccountSeries::over(self.windows, view)));
+            self.mixed.get_or_insert_with(|| Box::new(SumSeries::over(self.windows, view)));
         if scope.is_dated() {
             let revalued = RevaluedMrr { scope, parts: company.parts, mixed: stream };
             revalued.pairs(windows, |at, tally| series.pairs.add(at, at + 1, tally));
@@ -144,7 +144,7 @@ impl Account {
         }
     }
 
-    /// Adds all companies of another account.
+    /// Adds all companies of other sums.
     pub(super) fn join(&mut self, other: &Self) {
         for ((number, place), currency) in other.by_currency.iter().enumerate().zip(0_u32..) {
             let Some(sums) = place else { continue };
@@ -162,8 +162,7 @@ impl Account {
         }
         if let Some(theirs) = &other.mixed {
             let (windows, view) = (self.windows, self.view);
-            let own =
-                self.mixed.get_or_insert_with(|| Box::new(AccountSeries::over(windows, view)));
+            let own = self.mixed.get_or_insert_with(|| Box::new(SumSeries::over(windows, view)));
             own.join(theirs);
         }
         for (sum, other) in self.mixed_fx.iter_mut().zip(&other.mixed_fx) {
@@ -171,7 +170,7 @@ impl Account {
         }
     }
 
-    /// Whether the account has a company with this currency.
+    /// Whether the sums have a company with this currency.
     pub(super) fn has(&self, currency: u32) -> bool {
         matches!(self.by_currency.get(index(currency)), Some(Some(_)))
     }
@@ -180,7 +179,7 @@ impl Account {
         let Some(Some(sums)) = self.by_currency.get(index(currency)) else {
             return vec![MrrSums::default(); self.windows];
         };
-        let mut series = AccountSeries {
+        let mut series = SumSeries {
             pairs: sums.alone.pairs.clone(),
             activities: sums.alone.activities.clone(),
         };

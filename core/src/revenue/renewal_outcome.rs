@@ -27,9 +27,18 @@ impl RenewalOutcome {
         let all = [Self::Renewed, Self::Churned, Self::Overdue, Self::Open];
         Self::NAMES.iter().zip(all).find(|(known, _)| **known == name).map(|(_, outcome)| outcome)
     }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Renewed => "renewed",
+            Self::Churned => "churned",
+            Self::Overdue => "overdue",
+            Self::Open => "open",
+        }
+    }
 }
 
-/// Outcome of a license, the first that applies: a successor, lost, renewed without one, past, ahead.
+/// Outcome of a license, with its renewed MRR and the currency of that: the first that applies of a successor, lost, renewed without one, past, ahead.
 pub(super) fn outcome_of(
     scope: &ReportScope<'_>,
     company: &LinkedCompany<'_>,

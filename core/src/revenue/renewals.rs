@@ -1,4 +1,4 @@
-//! Outcomes of the fixed licenses that are due in a period: renewed, lost, overdue, or open.
+//! Outcomes of the fixed licenses that are due in a period: renewed, churned, overdue, or open.
 //!
 //! A license that ends without a fixed period is not up for renewal (R23), nor is a fixed one without an end: the ongoing
 //! ones are listed as excluded.
@@ -465,17 +465,6 @@ impl Renewals {
             table.push(line.cells_of_outcome(row));
         }
         table.noted(&self.about.note())
-    }
-}
-
-impl RenewalOutcome {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Renewed => "renewed",
-            Self::Churned => "churned",
-            Self::Overdue => "overdue",
-            Self::Open => "open",
-        }
     }
 }
 

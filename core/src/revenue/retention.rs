@@ -8,7 +8,7 @@ use super::{
     error::ReportError,
     ledger::Ledger,
     money_units::{CONVERTED_SCALE, number_of, ratio},
-    mrr_sums::{Account, MrrSums},
+    mrr_sums::{CompanySums, MrrSums},
     options::ReportOptions,
     report_header::ReportHeader,
     report_scope::{AmountTime, ReportScope},
@@ -111,23 +111,25 @@ pub fn retention(ledger: &Ledger, options: &ReportOptions) -> Result<Retention, 
         ReportWindows { starts: &years, ends },
         ReportWindows { starts: first.unwrap_or_default(), ends: last.unwrap_or_default() },
     ];
-    let mut accounts: Vec<(Account, ReportWindows<'_>)> = windows
+    let mut all_sums: Vec<(CompanySums, ReportWindows<'_>)> = windows
         .into_iter()
-        .map(|windows| (Account::new(&scope, windows.len(), options.view), windows))
+        .map(|windows| (CompanySums::new(&scope, windows.len(), options.view), windows))
         .collect();
     each_company(&scope, |company| {
-        accounts.iter_mut().for_each(|(account, windows)| account.add(&scope, company, *windows));
+        all_sums
+            .iter_mut()
+            .for_each(|(company_sums, windows)| company_sums.add(&scope, company, *windows));
     });
     let periods = scope.bounds.periods();
     let trailing = periods.iter().zip(year_days);
     let trailing = trailing.map(|(period, from)| ReportPeriod { from, ..period.clone() }).collect();
     let span = ReportPeriod { period: "span".to_owned(), from: options.from, to: options.to };
     let builder =
-        RetentionBuilder { accounts: &accounts, periods: [periods, trailing, vec![span]] };
+        RetentionBuilder { all_sums: &all_sums, periods: [periods, trailing, vec![span]] };
     let numbers = scope.currencies.iter();
     let currencies = numbers.filter_map(|number| {
         let currency = ledger.currency(*number).to_owned();
-        builder.series(currency, MONEY_SCALE, |account| account.in_currency(*number))
+        builder.series(currency, MONEY_SCALE, |company_sums| company_sums.in_currency(*number))
     });
     let base = scope.base.clone().filter(|_| scope.converts());
     Ok(Retention {
@@ -135,13 +137,13 @@ pub fn retention(ledger: &Ledger, options: &ReportOptions) -> Result<Retention, 
         formulas: FORMULAS,
         currencies: currencies.collect(),
         converted: base.and_then(|base| {
-            builder.series(base, CONVERTED_SCALE, |account| account.converted(&scope))
+            builder.series(base, CONVERTED_SCALE, |company_sums| company_sums.converted(&scope))
         }),
     })
 }
 
 struct RetentionBuilder<'p> {
-    accounts: &'p [(Account, ReportWindows<'p>)],
+    all_sums: &'p [(CompanySums, ReportWindows<'p>)],
     periods: [Vec<ReportPeriod>; 3],
 }
 
@@ -150,12 +152,14 @@ impl RetentionBuilder<'_> {
         &self,
         currency: String,
         scale: u32,
-        sums: impl Fn(&Account) -> Vec<MrrSums>,
+        sums: impl Fn(&CompanySums) -> Vec<MrrSums>,
     ) -> Option<RetentionSeries> {
-        let mut lists = self.accounts.iter().zip(&self.periods).map(|((account, _), periods)| {
-            let rows = periods.iter().zip(sums(account));
-            rows.map(|(period, sums)| RetentionRow::new(period, &sums, scale)).collect::<Vec<_>>()
-        });
+        let mut lists =
+            self.all_sums.iter().zip(&self.periods).map(|((company_sums, _), periods)| {
+                let rows = periods.iter().zip(sums(company_sums));
+                rows.map(|(period, sums)| RetentionRow::new(period, &sums, scale))
+                    .collect::<Vec<_>>()
+            });
         let (rows, trailing_year, span) = (lists.next()?, lists.next()?, lists.next()?);
         Some(RetentionSeries { currency, rows, trailing_year, span: span.into_iter().next()? })
     }

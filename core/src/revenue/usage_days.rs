@@ -26,7 +26,7 @@ const MAX_WEEKS: u32 = 53;
 
 /// The days of a report.
 #[derive(Clone, Debug)]
-pub struct UsagePlan {
+pub struct UsageDays {
     pub(super) options: ReportOptions,
     /// The day of `now`.
     pub(super) today: Day,
@@ -59,7 +59,7 @@ pub(super) struct UsageCell {
     pub(super) is_of_companies: bool,
 }
 
-impl UsagePlan {
+impl UsageDays {
     /// The days of the report that a query asks for.
     ///
     /// # Errors
@@ -153,7 +153,7 @@ impl UsagePlan {
     }
 }
 
-impl UsagePlan {
+impl UsageDays {
     fn cell_of(&self, asked: &Explain) -> Result<Option<UsageCell>, ReportError> {
         let ExplainedLine::Usage(line) = asked.line else { return Ok(None) };
         let named = |periods: &[ReportPeriod], name: &str, option| {

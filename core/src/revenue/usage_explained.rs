@@ -7,7 +7,7 @@ use super::{
     chart::{Chart, SeriesMark, drawn},
     hex,
     table::{TableRow, TextTable},
-    usage_days::{UsageCell, UsagePlan},
+    usage_days::{UsageCell, UsageDays},
     usage_line::UsageLine,
     usage_report::UserCompanyLookup,
 };
@@ -99,7 +99,7 @@ pub struct ExplainedActivity {
     pub occurrences: u64,
 }
 
-impl UsagePlan {
+impl UsageDays {
     /// Users or companies of the figure to explain, if there is one.
     pub fn explanation(
         &self,

@@ -10,7 +10,7 @@ use super::{
     money_units::ratio,
     report_header::text,
     table::{TableRow, TextTable},
-    usage_days::{MONTH, UsagePlan, WEEK},
+    usage_days::{MONTH, UsageDays, WEEK},
 };
 use crate::{
     usage::{ActionCounts, Lifecycle, Presence, UsageCounts, cohorts, lifecycles, trailing},
@@ -229,7 +229,7 @@ const FORMULAS: UsageFormulas = UsageFormulas {
     trend: "(recent - before) / max(recent, before)",
 };
 
-impl UsagePlan {
+impl UsageDays {
     /// Report of what was counted.
     pub fn report(&self, counts: &UsageCounts, company_of: UserCompanyLookup<'_>) -> UsageReport {
         let options = &self.options;

@@ -1,7 +1,7 @@
 //! Usage: active users by day and their actions, counted from activities.
 //!
 //! Count activities with [`UsageTally`], store its [`Block`]s, and read them into a [`UsageCounting`]; a
-//! [`UsagePlan`](crate::revenue::UsagePlan) makes a report of what it counts.
+//! [`UsageDays`](crate::revenue::UsageDays) makes a report of what it counts.
 //!
 //! Activities are counted in a [`UsageTally`] by end user, quarter of an hour and action, and written as [`Block`]s, which a
 //! store keeps. A report reads blocks, and the activities after the last block, into a [`UsageCounting`]. Only a `UsageCounting`

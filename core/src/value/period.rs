@@ -87,7 +87,7 @@ fn whole(
 ) -> Option<Period> {
     let end = end.checked_add_signed(earlier)?;
     if end.time() != start.time() || end.day() > start.day() {
-        // No number of months leads there.
+        // Months keep the time of day, and never raise the day: most ends are rejected without adding any.
         return None;
     }
     let months = whole_months(start, end).filter(|months| *months > 0)?;

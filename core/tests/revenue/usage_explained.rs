@@ -2,8 +2,8 @@
 
 use svctrack_core::{
     revenue::{
-        ActiveCounts, ExplainedUsage, ReportKind, ReportQuery, UsageExplanation, UsageLine,
-        UsagePlan, UsageReport,
+        ActiveCounts, ExplainedUsage, ReportKind, ReportQuery, UsageDays, UsageExplanation,
+        UsageLine, UsageReport,
     },
     usage::CountedActivity,
     value::{ObjectId, Timestamp, Zone},
@@ -47,13 +47,13 @@ fn activities(seed: u64) -> Vec<(ObjectId, String, u16, Timestamp)> {
 
 type Activities = [(ObjectId, String, u16, Timestamp)];
 
-fn plan(interval: &str, more: &[(&str, &str)]) -> UsagePlan {
+fn plan(interval: &str, more: &[(&str, &str)]) -> UsageDays {
     let of_interval = [("interval", interval)];
     let pairs = FROM_TO.iter().chain(&of_interval).chain(more);
     let pairs: Vec<_> = pairs.map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let query = ReportQuery::parse(ReportKind::Usage, &pairs).unwrap();
     let options = query.options(time(NOW), Zone::UTC, None, None).unwrap();
-    UsagePlan::from_query(&query, &options).unwrap()
+    UsageDays::from_query(&query, &options).unwrap()
 }
 
 fn report(interval: &str, all: &Activities) -> UsageReport {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use svctrack_core::{
-    revenue::{ReportKind, ReportQuery, UsagePlan},
+    revenue::{ReportKind, ReportQuery, UsageDays},
     usage::CountedActivity,
     value::{ObjectId, Timestamp, Zone},
 };
@@ -91,7 +91,7 @@ pub(super) fn example() -> Option<Value> {
     let query = ReportQuery::parse(ReportKind::Usage, &days).ok()?;
     let now = Timestamp::parse("2026-01-15T12:00:00Z")?;
     let options = query.options(now, Zone::UTC, None, None).ok()?;
-    let plan = UsagePlan::from_query(&query, &options).ok()?;
+    let plan = UsageDays::from_query(&query, &options).ok()?;
     let mut counting = plan.counting();
     let user = ObjectId::parse("671100000000000000000004")?;
     for date in ["2025-12-09T08:00:00Z", "2026-01-14T09:30:00Z"] {

@@ -66,7 +66,7 @@ pub(super) async fn create(
 ) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let name = sent(&pairs, "name").trim().to_owned();
-    let (forms, once) = (&visit.app.repeated_forms, sent(&pairs, "once"));
+    let (forms, once) = (&visit.app.form_keys, sent(&pairs, "once"));
     if !forms.is_first(once) {
         let problem = Problem { field: String::new(), message: SENT_BEFORE.to_owned() };
         return again(&visit, name, vec![problem]).await;

@@ -113,7 +113,7 @@ pub(super) async fn issue(visit: Visit, mut request: RoutedRequest<'_>) -> Resul
             body.insert(name.to_owned(), value_of(name).into());
         }
     }
-    let (forms, once) = (&visit.app.repeated_forms, sent(&pairs, "once"));
+    let (forms, once) = (&visit.app.form_keys, sent(&pairs, "once"));
     let mut problems = match forms.is_first(once) {
         true => {
             let issued = shown_once(&visit, "/tokens", &Value::Object(body), "issued").await;

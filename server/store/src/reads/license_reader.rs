@@ -21,7 +21,7 @@ use crate::{
     rules::{open_tables::RecordTables, tenant_view::TenantView},
 };
 
-/// Licenses that are passed on together, and number of such runs in advance.
+/// Licenses that are passed on together, and number of such runs in advance: few runs, since each wakes a thread.
 const ROWS_OF_A_RUN: usize = 512;
 const RUNS_AHEAD: usize = 4;
 

@@ -8,7 +8,7 @@ use svctrack_core::{
         end_user::{self, END_USER},
         settings,
     },
-    revenue::{Report, ReportError, UsagePlan},
+    revenue::{Report, ReportError, UsageDays},
     schema::Lookup as _,
     usage::{MalformedBlock, UsageCounting, UsageCounts},
     value::{ObjectId, TenantId, Timestamp},
@@ -48,7 +48,7 @@ pub(crate) fn usage(
         None => None,
     };
     let options = job.query.options(now, zone, None, company)?;
-    let plan = UsagePlan::from_query(&job.query, &options)?;
+    let plan = UsageDays::from_query(&job.query, &options)?;
     let companies = companies_of_users(snapshot, tenant, company)?;
     let counts = count(snapshot, tenant, plan.counting(), &|user| {
         company.is_none() || companies.contains_key(&user)

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use svctrack_core::{
-    revenue::{Report, ReportKind, ReportQuery, UsagePlan},
+    revenue::{Report, ReportKind, ReportQuery, UsageDays},
     usage::CountedActivity,
     value::{RecordRef, Zone, time::DAY_MS},
 };
@@ -145,7 +145,7 @@ fn expected(store: &Memory, query: &ReportQuery, now: Timestamp) -> String {
         let found = store.record(&actor().tenant, &COMPANY, reference).now_or_never().unwrap();
         found.unwrap().unwrap().id
     });
-    let plan = UsagePlan::from_query(query, &query.options(now, Zone::UTC, None, company).unwrap())
+    let plan = UsageDays::from_query(query, &query.options(now, Zone::UTC, None, company).unwrap())
         .unwrap();
     let mut counting = plan.counting();
     for item in page.documents() {

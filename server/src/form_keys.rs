@@ -1,4 +1,4 @@
-//! Forms that were sent. A page that shows a new token shows it once; a browser that loads the page again sends its form
+//! Recognizes a form that is sent again, by its key. A page that shows a new token shows it once; a browser that loads the page again sends its form
 //! again, which must not issue another token.
 
 use std::collections::VecDeque;
@@ -10,9 +10,9 @@ const MAX_FORMS: usize = 1_000;
 
 /// Keys of the latest forms.
 #[derive(Default)]
-pub(crate) struct RepeatedForms(Mutex<VecDeque<String>>);
+pub(crate) struct FormKeys(Mutex<VecDeque<String>>);
 
-impl RepeatedForms {
+impl FormKeys {
     /// Notes a form by its key; returns whether it is sent for the first time. A form without a key always is.
     pub(crate) fn is_first(&self, key: &str) -> bool {
         let mut keys = self.0.lock();
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn a_form_is_sent_once_and_the_latest_ones_are_remembered() {
-        let forms = RepeatedForms::default();
+        let forms = FormKeys::default();
         assert!(forms.is_first("a") && !forms.is_first("a"));
         assert!(forms.is_first("") && forms.is_first(""));
         forms.forget("a");
