@@ -1,5 +1,5 @@
-//! Recognizes a form that is sent again, by its key. A page that shows a new token shows it once; a browser that loads the page again sends its form
-//! again, which must not issue another token.
+//! Recognizes a form that is sent again, by its key. A page that shows a new token shows it once; a browser that loads
+//! the page again sends its form again, which must not issue another token.
 
 use std::collections::VecDeque;
 

@@ -38,7 +38,8 @@ impl RenewalOutcome {
     }
 }
 
-/// Outcome of a license, with its renewed MRR and the currency of that: the first that applies of a successor, lost, renewed without one, past, ahead.
+/// Outcome of a license, with its renewed MRR and the currency of that: the first that applies of a successor, lost,
+/// renewed without one, past, ahead.
 pub(super) fn outcome_of(
     scope: &ReportScope<'_>,
     company: &LinkedCompany<'_>,
