@@ -81,5 +81,5 @@ fn run() -> Result<String, String> {
         }
         summary.add(upserted.outcome);
     }
-    Ok(summary.to_response(&PRODUCT).to_text())
+    Ok(summary.into_response(&PRODUCT))
 }

@@ -9,7 +9,10 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 use svctrack_core::value::TenantId;
-use svctrack_store::{Actor, Clock, RateLimits, Store, support::fair_shares::Shares};
+use svctrack_store::{
+    Actor, Clock, RateLimits, Store,
+    support::{fair_shares::Shares, tenant_permits::TenantPermits},
+};
 use svctrack_web::{Addresses, Reference, ReferenceIndex, ServedFile};
 use tokio::sync::{Semaphore, watch};
 
@@ -28,8 +31,8 @@ use crate::{
     error::Error,
     form_keys::FormKeys,
     limits::{
-        MAX_BODY_READERS, MAX_CONNECTIONS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS,
-        MIN_STREAMS, STREAM_SHARE,
+        MAX_BODY_READERS, MAX_CONNECTIONS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS,
+        MAX_LARGE_UPSERTS, MAX_LARGE_UPSERTS_OF_TENANT, MAX_STREAMS, MIN_STREAMS, STREAM_SHARE,
     },
     observe::Observability,
     rate_limit::RateLimiting,
@@ -160,6 +163,8 @@ pub struct App {
     pub(crate) compressions: Compressions,
     /// Permits for bodies of many events that are being read.
     pub(crate) body_readers: Semaphore,
+    /// Permits for large bulk upserts, from the reading of their items on.
+    pub(crate) large_upserts: TenantPermits,
     /// Permits for imports, whose bodies take as long as they are.
     pub(crate) imports: Semaphore,
     /// Permits for dry runs of imports.
@@ -217,6 +222,7 @@ impl App {
             response_budget: ResponseBudget::default(),
             compressions: Compressions::default(),
             body_readers: Semaphore::new(MAX_BODY_READERS),
+            large_upserts: TenantPermits::new(MAX_LARGE_UPSERTS, MAX_LARGE_UPSERTS_OF_TENANT),
             imports: Semaphore::new(MAX_IMPORTS),
             dry_runs: Semaphore::new(MAX_DRY_RUNS),
             request_ids: RequestIds::default(),

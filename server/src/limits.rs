@@ -105,6 +105,11 @@ pub(crate) const ANSWER_START: Duration = Duration::from_secs(10);
 /// Interval of the checks of this rate.
 pub(crate) const ANSWER_LOOKS_EVERY: Duration = Duration::from_secs(5);
 
+/// Maximum number of bulk upserts of more than [`MAX_RECORD_BODY_BYTES`] whose items are read and stored at a time, in
+/// all: the items are held in addition to the texts of the bodies that wait. The writer stores one after the other.
+pub(crate) const MAX_LARGE_UPSERTS: usize = 4;
+/// The same of one tenant: one is read while another is stored, and others are left to other tenants.
+pub(crate) const MAX_LARGE_UPSERTS_OF_TENANT: usize = 2;
 /// Size of an item of a bulk upsert in its response besides its keys, in bytes: an error with its message, or two ids.
 pub(crate) const BULK_ANSWER_BYTES: usize = 256;
 

@@ -110,6 +110,8 @@ async fn backup() -> Vec<u8> {
     let headers = [("content-type", "application/json")];
     let set = server.client.send(Method::PUT, "/settings", &headers, settings).await;
     assert_eq!(set.unwrap().status, 200);
+    let license = json!({"companyId": "extid-acme", "externalId": "acme-1", "product": "Suite"});
+    assert_eq!(server.client.post("/licenses", &license).await.status, 200);
     let event = |company: &str, user: &str| json!({"companyExternalId": company, "externalId": user, "action": "x", "messageId": user});
     let uuid = "11111111-1111-4111-8111-111111111111";
     for event in [event("acme", "ada"), event("acme", uuid), event("nobody", "bob")] {

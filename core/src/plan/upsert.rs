@@ -405,35 +405,55 @@ impl UpsertSummary {
             + self.dropped
     }
 
-    /// The response: only counts for a resource that returns these, else the lists of the contract.
-    pub fn to_response(&self, def: &ResourceDef) -> Document {
-        let mut response = Document::default();
-        let count = |count: usize| Json::integer(i64::try_from(count).unwrap_or(i64::MAX));
+    /// JSON of the response: only counts for a resource that returns these, else the lists of the contract. It is written
+    /// once, since it may have several megabytes.
+    pub fn into_response(self, def: &ResourceDef) -> String {
+        let count = |count: usize| count.to_string();
         if def.bulk_returns_counts_only {
-            response.set("created", count(self.created.len()));
-            response.set("updated", count(self.updated.len() + self.unchanged));
-            return response;
+            let updated = count(self.updated.len() + self.unchanged);
+            return object_of(&[("created", count(self.created.len())), ("updated", updated)]);
         }
-        let changed: Vec<String> = self.updated.iter().map(ToString::to_string).collect();
-        let made: Vec<String> = self.created.iter().map(ToString::to_string).collect();
-        let ids = |ids: &[String]| Json::strings(ids.iter().map(String::as_str));
         let mut keys_of_changed = ObjectArray::default();
         self.updated.iter().for_each(|id| keys_of_changed.push(&only_id(*id)));
-        response.set("created", count(self.created.len()));
-        response.set("createdErrors", self.created_errors.array());
-        response.set("insertsKeys", self.keys_of_created.array());
-        response.set("updated", count(self.updated.len()));
-        response.set("updatedErrors", self.updated_errors.array());
-        response.set("updatesKeys", keys_of_changed.array());
-        response.set("nonupdates", count(self.unchanged));
-        response.set("modified", ids(&changed));
-        response.set("upsertedIds", ids(&made));
-        response.set("permissionErrors", self.permission_errors.array());
+        let mut members = vec![
+            ("created", count(self.created.len())),
+            ("createdErrors", self.created_errors.into_text()),
+            ("insertsKeys", self.keys_of_created.into_text()),
+            ("updated", count(self.updated.len())),
+            ("updatedErrors", self.updated_errors.into_text()),
+            ("updatesKeys", keys_of_changed.into_text()),
+            ("nonupdates", count(self.unchanged)),
+            ("modified", array_of(&self.updated)),
+            ("upsertedIds", array_of(&self.created)),
+            ("permissionErrors", self.permission_errors.into_text()),
+        ];
         if def.lists_validation_errors {
-            response.set("validationErrors", self.validation_errors.array());
+            members.push(("validationErrors", self.validation_errors.into_text()));
         }
-        response
+        object_of(&members)
     }
+}
+
+/// An object with members whose names need no escapes, in the memory that it needs.
+fn object_of(members: &[(&str, String)]) -> String {
+    let punctuation = r#""":,"#.len();
+    let len: usize =
+        members.iter().map(|(name, value)| name.len() + value.len() + punctuation).sum();
+    let mut text = String::with_capacity(len + 1);
+    for (index, (name, value)) in members.iter().enumerate() {
+        text.push(if index == 0 { '{' } else { ',' });
+        text.push('"');
+        text.push_str(name);
+        text.push_str("\":");
+        text.push_str(value);
+    }
+    text.push('}');
+    text
+}
+
+fn array_of(ids: &[ObjectId]) -> String {
+    let ids: Vec<String> = ids.iter().map(|id| format!("\"{id}\"")).collect();
+    format!("[{}]", ids.join(","))
 }
 
 fn only_id(id: ObjectId) -> Document {
@@ -446,19 +466,21 @@ fn only_id(id: ObjectId) -> Document {
 #[derive(Debug, Default)]
 struct ObjectArray {
     count: usize,
+    /// The array without its closing bracket; empty for none.
     text: String,
 }
 
 impl ObjectArray {
     fn push(&mut self, object: &Document) {
-        if self.count > 0 {
-            self.text.push(',');
-        }
+        self.text.push(if self.count == 0 { '[' } else { ',' });
         self.text.push_str(&object.to_text());
         self.count += 1;
     }
 
-    fn array(&self) -> Json {
-        Json::of_text(format!("[{}]", self.text))
+    fn into_text(self) -> String {
+        match self.count {
+            0 => "[]".to_owned(),
+            _ => self.text + "]",
+        }
     }
 }

@@ -113,7 +113,7 @@ impl ChangesSinceClosing<'_> {
         let companies: BTreeSet<ObjectId> = facts.map(|facts| facts.company).collect();
         let now = self.ledger.of_companies(&companies);
         let before = self.changed().map(|(id, it)| (*id, it.then.clone()));
-        let then = now.changed(&before.collect())?;
+        let then = now.changed(before.collect())?;
         let lines = |ledger| -> Result<BTreeMap<ObjectId, Vec<MonthFigures>>, ReportError> {
             let rows = mrr_by_company(ledger, options)?.into_iter();
             let lines = |row: CompanyMovements| {

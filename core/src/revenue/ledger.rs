@@ -279,7 +279,7 @@ impl Ledger {
     ///     ..LicenseFacts::new(ObjectId::MIN, ObjectId::MIN)
     /// };
     /// let ledger = Ledger::new([license]).unwrap();
-    /// let without = ledger.changed(&BTreeMap::from([(ObjectId::MIN, None)])).unwrap();
+    /// let without = ledger.changed(BTreeMap::from([(ObjectId::MIN, None)])).unwrap();
     /// assert_eq!((ledger.len(), without.len()), (1, 0));
     /// ```
     ///
@@ -287,7 +287,7 @@ impl Ledger {
     /// As [`Ledger::new`].
     pub fn changed(
         &self,
-        changes: &BTreeMap<ObjectId, Option<LicenseFacts<'_>>>,
+        changes: BTreeMap<ObjectId, Option<LicenseFacts<'_>>>,
     ) -> Result<Self, ReportError> {
         let mut ledger = Self {
             zone: self.zone,
@@ -306,7 +306,7 @@ impl Ledger {
             ledger.products.note(license.product);
             ledger.licenses.push(license.clone());
         }
-        ledger.with(changes.values().flatten().cloned())
+        ledger.with(changes.into_values().flatten())
     }
 
     /// The licenses of the companies that meet a condition.

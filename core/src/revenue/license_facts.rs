@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use super::calendar::Unit;
 use crate::{
     resources::{license, license_period},
-    value::{Members, ObjectId, Timestamp, Zone, member::SelectedMembers},
+    value::{Members, ObjectId, Timestamp, Zone},
 };
 
 /// Decision about the renewal of a license: its `renewalStatus`.
@@ -80,40 +80,6 @@ pub struct LicenseFacts<'f> {
     pub parent: Option<ObjectId>,
 }
 
-/// Properties that facts are read from, in the order in which they are stored.
-const READ: [&str; 18] = [
-    license::ID.name,
-    license::PRODUCT_NAME.name,
-    license::CURRENCY.name,
-    license::COMPANY_ID.name,
-    license::FROM_DATE.name,
-    license::TO_DATE.name,
-    license::FIXED_PERIOD.name,
-    license::MRR.name,
-    license::ARR.name,
-    license::RENEWAL_MRR.name,
-    license::FC_NEW_MRR.name,
-    license::FC_NEW_MRR_OPTIMISTIC.name,
-    license::FC_NEW_MRR_PESSIMISTIC.name,
-    license::RENEWAL_STATUS.name,
-    license::AUTO_RENEWS.name,
-    license::NOTICE_PERIOD.name,
-    license::NOTICE_UNIT.name,
-    license::PARENT.name,
-];
-
-impl LicenseFacts<'static> {
-    /// As [`LicenseFacts::from_record`], from the text of a record, which is not read whole.
-    pub fn of_stored(license: &[u8], zone: Zone) -> Option<Self> {
-        Some(Self::as_stored(license)?.ending_in(zone))
-    }
-
-    /// [`LicenseFacts::as_written`] in the text of a record, which is not read whole.
-    pub fn as_stored(license: &[u8]) -> Option<Self> {
-        Some(LicenseFacts::as_written(&SelectedMembers::find(license, READ))?.into_owned())
-    }
-}
-
 impl<'f> LicenseFacts<'f> {
     /// A license without any other facts.
     pub fn new(id: ObjectId, company: ObjectId) -> Self {
@@ -180,7 +146,6 @@ impl<'f> LicenseFacts<'f> {
     /// Facts of a license, with the end as it is written: the time that this is depends on a zone
     /// ([`LicenseFacts::ending_in`]).
     pub fn as_written(license: &'f impl Members) -> Option<Self> {
-        // Nearly in the order of `READ`, which is the fastest.
         let id = license::ID.get(license)?;
         let product = license::PRODUCT_NAME.get(license).unwrap_or_default();
         let currency = license::CURRENCY.get(license).unwrap_or_default();

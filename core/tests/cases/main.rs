@@ -301,9 +301,10 @@ impl World {
             summary.add(upserted.outcome);
             summary.ignore(upserted.ignored);
         }
-        let mut found = done(summary.to_response(def).to_text());
-        found.name_ignored(summary.ignored());
-        found.headers.push(("svctrack-bulk-errors".to_owned(), summary.errors().to_string()));
+        let (ignored, errors) = (summary.ignored().to_vec(), summary.errors());
+        let mut found = done(summary.into_response(def));
+        found.name_ignored(&ignored);
+        found.headers.push(("svctrack-bulk-errors".to_owned(), errors.to_string()));
         Ok(found)
     }
 

@@ -82,7 +82,7 @@ pub fn ledger_of(seed: u64, licenses: &[License]) -> Ledger {
     let mut changes: BTreeMap<ObjectId, Option<LicenseFacts<'_>>> =
         later.map(|license| (id(license.id), Some(facts(license)))).collect();
     changes.insert(id(255), None);
-    Ledger::in_zone(zone, before.chain(gone)).unwrap().changed(&changes).unwrap()
+    Ledger::in_zone(zone, before.chain(gone)).unwrap().changed(changes).unwrap()
 }
 
 fn day(day: i64) -> Day {

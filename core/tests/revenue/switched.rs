@@ -149,14 +149,14 @@ fn a_license_that_no_report_counts_continues_its_line() {
         // A change keeps the line, and one of the license in between changes it.
         let change =
             |license: &LicenseFacts<'static>| BTreeMap::from([(license.id, Some(license.clone()))]);
-        let kept = whole.changed(&change(&facts[0])).unwrap();
+        let kept = whole.changed(change(&facts[0])).unwrap();
         assert_eq!(successors(&kept, &asked), expected);
         let alone = LicenseFacts { parent: None, ..facts[1].clone() };
-        let alone = kept.changed(&change(&alone)).unwrap();
+        let alone = kept.changed(change(&alone)).unwrap();
         assert_eq!(successors(&alone, &asked), [("A1".to_owned(), None)]);
-        let again = alone.changed(&change(&facts[1])).unwrap();
+        let again = alone.changed(change(&facts[1])).unwrap();
         assert_eq!(successors(&again, &asked), expected);
-        let deleted = again.changed(&BTreeMap::from([(facts[1].id, None)])).unwrap();
+        let deleted = again.changed(BTreeMap::from([(facts[1].id, None)])).unwrap();
         assert_eq!(successors(&deleted, &asked), [("A1".to_owned(), None)]);
         let of_nord = whole.of_companies(&BTreeSet::from([facts[0].company]));
         assert_eq!(successors(&of_nord, &asked), expected);

@@ -110,7 +110,14 @@ where
                 None => return,
             }
         }
-        let Some(tls) = tls else { return self.serve_http(stream, Transport::Tcp).await };
+        match tls {
+            None => self.serve_http(stream, Transport::Tcp).await,
+            // Boxed, so that a connection without TLS takes none of the memory of one with it.
+            Some(tls) => Box::pin(self.serve_tls(stream, tls)).await,
+        }
+    }
+
+    async fn serve_tls(self, stream: TcpStream, tls: Arc<Tls>) {
         if !self.peers.may_begin_handshake(&tls) {
             return self.counts.reject(self.peers.address(), &RejectionCause::Handshakes);
         }

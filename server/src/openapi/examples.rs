@@ -277,7 +277,7 @@ fn bulk_result(def: &'static ResourceDef) -> Option<Value> {
             .ok()?;
     let mut summary = UpsertSummary::default();
     summary.add(upserted.outcome);
-    read(&summary.to_response(def).to_text())
+    read(&summary.into_response(def))
 }
 
 fn activity() -> Value {

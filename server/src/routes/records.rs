@@ -29,7 +29,7 @@ use crate::{
     bodies::read_body::require_json,
     error::Error,
     heavy_work,
-    limits::{BULK_ANSWER_BYTES, MAX_BULK_BYTES},
+    limits::{BULK_ANSWER_BYTES, MAX_BULK_BYTES, MAX_RECORD_BODY_BYTES},
     routing::path_tree::RoutedRequest,
 };
 
@@ -143,6 +143,10 @@ pub(crate) async fn upsert(
     let (caller, access) = authorize_upsert(app, request, def).await?;
     require_json(request)?;
     let body = app.bodies.read(request, Some(caller.tenant.id()), MAX_BULK_BYTES).await?;
+    let _permit = match body.bytes.len() > MAX_RECORD_BODY_BYTES {
+        true => app.large_upserts.take(caller.tenant.id()).await.ok(),
+        false => None,
+    };
     // Reading a large body takes a while; meanwhile others are served.
     let hashed = is_asked(request);
     let (bytes, _place) = body.into_parts();

@@ -78,7 +78,6 @@ use super::{
         listeners::Listeners,
         parked_replays::ReplayQueue,
         queue::{QueuedCommand, Queues},
-        read_permits::ReadPermits,
         sequence::Sequence,
         token_uses::TokenUses,
     },
@@ -94,7 +93,7 @@ use super::{
     },
     rows::{META, Snapshot as _},
     rules::{closings, ids::Ids, meta, person_data, tenants, tokens},
-    support::private_folder,
+    support::{private_folder, tenant_permits::TenantPermits},
     times::{ClockReading, Times},
 };
 
@@ -115,14 +114,14 @@ pub struct Embedded {
     shared: Arc<SharedState>,
     writer: Mutex<Option<JoinHandle<()>>>,
     /// Permits of point reads of data that is not in memory.
-    points: ReadPermits,
+    points: TenantPermits,
     /// Reads of a limited number of rows.
-    short: Arc<ReadPermits>,
+    short: Arc<TenantPermits>,
     /// Permits of reads that may scan all rows of a tenant; short reads do not wait for them.
-    scans: Arc<ReadPermits>,
+    scans: Arc<TenantPermits>,
     ledgers: Arc<Ledgers>,
     /// Permit for a backup; one is created at a time, since each reads all that is stored.
-    backups: ReadPermits,
+    backups: TenantPermits,
 }
 
 impl Embedded {
@@ -206,18 +205,18 @@ impl Embedded {
         Ok(Self {
             shared,
             writer: Mutex::new(Some(thread)),
-            points: ReadPermits::new(MAX_POINT_READS, MAX_POINT_READS_OF_TENANT),
-            short: Arc::new(ReadPermits::new(MAX_READS, MAX_READS_OF_TENANT)),
-            scans: Arc::new(ReadPermits::new(MAX_READS, MAX_READS_OF_TENANT)),
+            points: TenantPermits::new(MAX_POINT_READS, MAX_POINT_READS_OF_TENANT),
+            short: Arc::new(TenantPermits::new(MAX_READS, MAX_READS_OF_TENANT)),
+            scans: Arc::new(TenantPermits::new(MAX_READS, MAX_READS_OF_TENANT)),
             ledgers: Arc::default(),
-            backups: ReadPermits::new(1, 1),
+            backups: TenantPermits::new(1, 1),
         })
     }
 
     /// Runs a read that may take some time on another thread, when it gets a permit.
     async fn read_with_permit<T: Send + 'static>(
         &self,
-        turns: &ReadPermits,
+        turns: &TenantPermits,
         tenant: TenantId,
         read: impl Fn(&RedbSnapshot) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -248,7 +247,7 @@ impl Embedded {
     /// Runs work that may take some time on another thread, when it gets a permit.
     async fn run_with_permit<T: Send + 'static>(
         &self,
-        turns: &ReadPermits,
+        turns: &TenantPermits,
         tenant: TenantId,
         work: impl FnOnce(&SharedState) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -267,7 +266,7 @@ impl Embedded {
         true
     }
 
-    fn turns_of(&self, is_short: bool) -> &Arc<ReadPermits> {
+    fn turns_of(&self, is_short: bool) -> &Arc<TenantPermits> {
         if is_short { &self.short } else { &self.scans }
     }
 }
@@ -290,7 +289,7 @@ fn resume(
 /// permit is held until it does.
 async fn run_with_permit<T: Send + 'static>(
     shared: Arc<SharedState>,
-    turns: &ReadPermits,
+    turns: &TenantPermits,
     tenant: TenantId,
     work: impl FnOnce(&SharedState) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {

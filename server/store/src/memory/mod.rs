@@ -38,7 +38,6 @@ use crate::{
         listeners::Listeners,
         parked_replays::ReplayQueue,
         queue::{QueuedCommand, Queues},
-        read_permits::ReadPermits,
         sequence::Sequence,
         token_uses::TokenUses,
     },
@@ -56,6 +55,7 @@ use crate::{
     rules::{
         closings, lookup_cache::LookupCache, meta, pending::Pending, person_data, tenants, tokens,
     },
+    support::tenant_permits::TenantPermits,
     times::{ClockReading, Times},
 };
 
@@ -235,7 +235,7 @@ impl Store for Memory {
         let asked =
             ListRequest { tenant: tenant.id(), def, query, now: self.clock.now(), page_options };
         self.read(|state| {
-            let (page, ids) = list::list(&**state, &asked, &ReadPermits::new(0, 0).spare())?;
+            let (page, ids) = list::list(&**state, &asked, &TenantPermits::new(0, 0).spare())?;
             let rest = (state.clone(), asked, ids.into_iter(), page.digest.longest);
             let later = stream::try_unfold(rest, async |(state, asked, mut ids, longest)| {
                 let piece = contained(|| list::read_on(&asked, &*state, &mut ids, longest))?;

@@ -5,7 +5,6 @@ pub(crate) mod commit_scope;
 pub(crate) mod listeners;
 pub(crate) mod parked_replays;
 pub(crate) mod queue;
-pub(crate) mod read_permits;
 #[cfg(test)]
 mod samples;
 pub(crate) mod sequence;

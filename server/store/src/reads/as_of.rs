@@ -91,7 +91,7 @@ impl ReportData {
         };
         let ledger = match undone.licenses.is_empty() {
             true => later.clone(),
-            false => Arc::new(later.changed(&undone.licenses_in(zone))?),
+            false => Arc::new(later.changed(undone.licenses_in(zone))?),
         };
         Ok(Self { zone, rates, ledger, later: Some(later), history })
     }

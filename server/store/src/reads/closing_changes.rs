@@ -6,10 +6,7 @@ use std::{
 };
 
 use svctrack_core::{
-    resources::license::LICENSE,
-    revenue::{
-        ChangedLicense, ChangesSinceClosing, ClosedMonth, LicenseFacts, MonthDifference, Movements,
-    },
+    revenue::{ChangedLicense, ChangesSinceClosing, ClosedMonth, MonthDifference, Movements},
     value::TenantId,
 };
 
@@ -19,11 +16,10 @@ use super::{
 };
 use crate::{
     StoreError,
-    rows::{CLOSINGS, Snapshot, revenue_version::ReplacedValue},
+    rows::{CLOSINGS, LICENSE_FACTS, Snapshot, revenue_version::ReplacedValue},
     rules::{
         closings::{self, ClosingRow},
-        open_tables::RecordTables,
-        tenant_view::TenantView,
+        license_facts,
     },
 };
 
@@ -40,8 +36,7 @@ impl<S: Snapshot> ClosedMonths<'_, S> {
     pub(crate) fn compared(&self, report: &Movements) -> Result<Vec<MonthDifference>, StoreError> {
         let mut closed = closings::all(&self.snapshot.open(CLOSINGS)?, self.tenant)?;
         closed.retain(|row| row.closing.is_in(report));
-        let tables = RecordTables::open(self.snapshot)?;
-        let view = TenantView::of_snapshot(self.tenant, &tables);
+        let facts = self.snapshot.open(LICENSE_FACTS)?;
         let mut since = ChangesSinceClosing {
             licenses: BTreeMap::new(),
             ledger: &self.now.ledger,
@@ -59,7 +54,7 @@ impl<S: Snapshot> ClosedMonths<'_, S> {
             if closed.is_empty() {
                 return Ok(ControlFlow::Break(()));
             }
-            self.undo(replaced, &mut since, &view)?;
+            self.undo(replaced, &mut since, &facts)?;
             Ok(ControlFlow::Continue(()))
         })?;
         while let Some(row) = closed.pop() {
@@ -74,7 +69,7 @@ impl<S: Snapshot> ClosedMonths<'_, S> {
         &self,
         replaced: ReplacedValue,
         since: &mut ChangesSinceClosing<'_>,
-        view: &TenantView<'_, RecordTables<S>>,
+        facts: &S::Table,
     ) -> Result<(), StoreError> {
         let zone = self.now.zone;
         let (id, then) = match replaced {
@@ -90,10 +85,8 @@ impl<S: Snapshot> ClosedMonths<'_, S> {
         match since.licenses.entry(id) {
             Entry::Occupied(mut known) => known.get_mut().then = then,
             Entry::Vacant(new) => {
-                let now = view.read(&LICENSE, id, |stored| {
-                    Ok(LicenseFacts::of_stored(stored.members(), zone))
-                })?;
-                new.insert(ChangedLicense { then, now: now.flatten() });
+                let now = license_facts::load(facts, self.tenant, id)?;
+                new.insert(ChangedLicense { then, now: now.map(|facts| facts.ending_in(zone)) });
             }
         }
         Ok(())

@@ -21,7 +21,6 @@ use svctrack_core::{
 use super::{
     bidirectional_scan::{Direction, ScanCursor, ScanFrontier},
     pager::{PIECE_BYTES, PageWithIds, Pager},
-    spare_permits::SparePermits,
 };
 use crate::{
     PageOptions, StoreError,
@@ -33,6 +32,7 @@ use crate::{
         stored_value::{self, ChangeRow, StoredRecord},
     },
     rules::{open_tables::RecordTables, tenant_view::TenantView},
+    support::tenant_permits::SparePermits,
 };
 
 /// Rows of a list that are read before another thread reads from its end: these take a millisecond, and a thread a

@@ -18,7 +18,6 @@ pub(crate) mod revenue;
 pub(crate) mod row_check;
 pub(crate) mod scrub;
 pub(crate) mod shared_snapshot;
-pub(crate) mod spare_permits;
 pub(crate) mod usage;
 pub(crate) mod versions;
 pub(crate) mod written_reports;

@@ -1,10 +1,13 @@
 //! Whether a stored row is as it was written.
 
+use svctrack_core::revenue::LicenseFacts;
+
 use crate::{
     StoreError,
     rows::{
-        ACTIVITIES, ACTIVITY_MARKS, INDEX, META, RECORDS, REVENUE_VERSIONS, TOKENS_OF_TENANT,
-        Table, WAITING, meta::META_FORMAT, revenue_version::VersionRow, stored_value,
+        ACTIVITIES, ACTIVITY_MARKS, INDEX, LICENSE_FACTS, META, RECORDS, REVENUE_VERSIONS,
+        TOKENS_OF_TENANT, Table, WAITING, meta::META_FORMAT, revenue_version::VersionRow,
+        stored_value,
     },
     rules::activity_history,
 };
@@ -33,6 +36,9 @@ pub(crate) fn check_row(table: &Table, key: &[u8], value: &[u8]) -> Result<(), S
     }
     if is(&REVENUE_VERSIONS) {
         return stored_value::unseal_row::<VersionRow>(key, value).map(drop);
+    }
+    if is(&LICENSE_FACTS) {
+        return stored_value::unseal_row_with_id::<LicenseFacts<'_>>(key, value).map(drop);
     }
     stored_value::unseal(key, value).map(drop)
 }

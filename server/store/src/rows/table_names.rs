@@ -37,12 +37,13 @@ pub(crate) const COUNTERS: Table = Table("counters");
 pub(crate) const SUPPRESSED: Table = Table("suppressed");
 pub(crate) const ERASURES: Table = Table("erasures");
 pub(crate) const REVENUE_VERSIONS: Table = Table("revenue_versions");
+pub(crate) const LICENSE_FACTS: Table = Table("license_facts");
 pub(crate) const CLOSINGS: Table = Table("closings");
 pub(crate) const USAGE: Table = Table("usage");
 pub(crate) const AUDIT: Table = Table("audit");
 pub(crate) const AUDIT_RECORDS: Table = Table("audit_records");
 
-pub(crate) const ALL: [Table; 30] = [
+pub(crate) const ALL: [Table; 31] = [
     META,
     TENANTS,
     TOKENS,
@@ -69,6 +70,7 @@ pub(crate) const ALL: [Table; 30] = [
     SUPPRESSED,
     ERASURES,
     REVENUE_VERSIONS,
+    LICENSE_FACTS,
     CLOSINGS,
     USAGE,
     AUDIT,

@@ -196,7 +196,8 @@ impl<T: Transaction> Applier<'_, T> {
         (before, after): (Option<&Document>, Option<&Document>),
     ) -> Result<(), StoreError> {
         let Self { tables, pending, actor, tenant, now } = self;
-        let replaced = revenue_versions::replaced((def, what.id), before, after);
+        let facts = &mut tables.license_facts;
+        let replaced = revenue_versions::replaced(facts, *tenant, (def, what.id), (before, after))?;
         let changed = audit::compared(tables, pending, *tenant, before, after)?;
         log_change(tables, pending, actor, *now, what, replaced, changed).map(drop)
     }

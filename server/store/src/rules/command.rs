@@ -220,13 +220,22 @@ fn upsert_all(
     match command {
         Command::Upsert { def, items, access, handling } => {
             let bulk = Bulk { def, items, access: *access, handling: *handling };
-            let (outcomes, ignored) = upsert(actor, &bulk, tables, pending, ctx)?;
-            Ok(upserted(def, outcomes, ignored))
+            let mut summary = UpsertSummary::default();
+            upsert(actor, &bulk, tables, pending, ctx, |outcome, ignored| {
+                summary.add(outcome);
+                summary.ignore(ignored);
+            })?;
+            Ok(Reply::Upserted(Upserted {
+                errors: summary.errors(),
+                ignored: summary.ignored().to_vec(),
+                text: summary.into_response(def),
+            }))
         }
         Command::Import(Upserts { def, items, access }) => {
             let bulk = Bulk { def, items, access: *access, handling: UnknownMemberPolicy::Lenient };
             ctx.origin = BodyOrigin::Row;
-            let (outcomes, _) = upsert(actor, &bulk, tables, pending, ctx)?;
+            let mut outcomes = Vec::with_capacity(items.len());
+            upsert(actor, &bulk, tables, pending, ctx, |outcome, _| outcomes.push(outcome))?;
             Ok(Reply::Imported(outcomes))
         }
         _ => Err(StoreError::Internal("this command is not about many bodies".to_owned())),
@@ -263,17 +272,18 @@ struct Bulk<'c> {
     handling: UnknownMemberPolicy,
 }
 
-/// Upserts items; each sees the changes of the ones before it (R17).
+/// Upserts items; each sees the changes of the ones before it (R17). Passes the outcome of each and the names of its
+/// properties that are not stored to `note`.
 fn upsert(
     actor: &Actor,
     bulk: &Bulk<'_>,
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     ctx: &mut Ctx,
-) -> Result<(Vec<UpsertOutcome>, Vec<String>), StoreError> {
+    mut note: impl FnMut(UpsertOutcome, Vec<String>),
+) -> Result<(), StoreError> {
     let tenant = actor.tenant.id();
     let &Bulk { def, items, access, handling } = bulk;
-    let (mut outcomes, mut ignored) = (Vec::with_capacity(items.len()), Vec::new());
     for (index, item) in items.iter().enumerate() {
         let lookup = TenantView::in_transaction(tenant, tables);
         let upserted = upsert::upsert(def, index, item, access, handling, &lookup, ctx)?;
@@ -283,22 +293,9 @@ fn upsert(
         {
             pending.find(tenant, rejected_ticket(element, ctx.now));
         }
-        ignored.extend(upserted.ignored);
-        outcomes.push(upserted.outcome);
+        note(upserted.outcome, upserted.ignored);
     }
-    Ok((outcomes, ignored))
-}
-
-/// The reply of a bulk upsert.
-fn upserted(def: &ResourceDef, outcomes: Vec<UpsertOutcome>, ignored: Vec<String>) -> Reply {
-    let mut summary = UpsertSummary::default();
-    outcomes.into_iter().for_each(|outcome| summary.add(outcome));
-    summary.ignore(ignored);
-    Reply::Upserted(Upserted {
-        text: summary.to_response(def).to_text(),
-        errors: summary.errors(),
-        ignored: summary.ignored().to_vec(),
-    })
+    Ok(())
 }
 
 /// Ingests events; each sees the changes of the ones before it. A single event that cannot be parked is rejected; for a

@@ -2,7 +2,7 @@
 
 use svctrack_core::value::{IdSequence, ObjectId, Timestamp};
 
-use super::{ids::Ids, range_index};
+use super::{derived_rows, ids::Ids};
 use crate::{
     StoreError,
     rows::{
@@ -18,7 +18,7 @@ pub(crate) fn found(meta: &mut impl WriteRows, store_bytes: [u8; 5]) -> Result<(
     let first = IdSequence::new(store_bytes).next(Timestamp::MIN)?;
     meta.insert(META_FORMAT, ROWS_FORMAT.to_string().as_bytes())?;
     meta.insert(META_LAST_ID, stored_value::seal(META_LAST_ID, first.as_bytes()).as_slice())?;
-    range_index::note(meta)
+    derived_rows::note(meta)
 }
 
 /// The sequences of ids, from which the store continues.

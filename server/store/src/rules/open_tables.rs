@@ -41,6 +41,7 @@ pub(crate) struct Tables<T: Transaction> {
     pub(crate) suppressed: T::Table,
     pub(crate) erasures: T::Table,
     pub(crate) revenue_versions: T::Appended,
+    pub(crate) license_facts: T::Appended,
     pub(crate) closings: T::Table,
     pub(crate) usage: T::Table,
     pub(crate) audit: T::Appended,
@@ -86,6 +87,7 @@ impl<T: Transaction> Tables<T> {
             suppressed: open(SUPPRESSED)?,
             erasures: open(ERASURES)?,
             revenue_versions: open(REVENUE_VERSIONS)?.into(),
+            license_facts: open(LICENSE_FACTS)?.into(),
             closings: open(CLOSINGS)?,
             usage: open(USAGE)?,
             audit: open(AUDIT)?.into(),
@@ -95,7 +97,7 @@ impl<T: Transaction> Tables<T> {
 
     /// Every table, with all rows in it. All fields are named, so that a new table is not forgotten.
     #[expect(clippy::too_many_lines, reason = "a line for each table")]
-    pub(crate) fn all(&mut self) -> Result<[(Table, &mut T::Table); 28], StoreError> {
+    pub(crate) fn all(&mut self) -> Result<[(Table, &mut T::Table); 29], StoreError> {
         let Self {
             known: _,
             meta,
@@ -122,6 +124,7 @@ impl<T: Transaction> Tables<T> {
             suppressed,
             erasures,
             revenue_versions,
+            license_facts,
             closings,
             usage,
             audit,
@@ -152,6 +155,7 @@ impl<T: Transaction> Tables<T> {
             (SUPPRESSED, suppressed),
             (ERASURES, erasures),
             (REVENUE_VERSIONS, revenue_versions.written()?),
+            (LICENSE_FACTS, license_facts.written()?),
             (CLOSINGS, closings),
             (USAGE, usage),
             (AUDIT, audit.written()?),

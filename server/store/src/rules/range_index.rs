@@ -1,4 +1,4 @@
-//! Index entries of fields by whose ranges records are found, and the note which fields have entries.
+//! Index entries of fields by whose ranges records are found.
 
 use svctrack_core::{
     resources::REGISTRY,
@@ -8,7 +8,7 @@ use svctrack_core::{
 
 use crate::{
     StoreError,
-    rows::{Bytes as _, Rows, WriteRows, keys, meta::META_ORDERED, stored_value},
+    rows::{Bytes as _, Rows, WriteRows, keys, stored_value},
 };
 
 /// The resources with ordered rows.
@@ -16,25 +16,13 @@ pub(crate) fn ordered() -> impl Iterator<Item = &'static ResourceDef> {
     REGISTRY.iter().copied().filter(|def| def.fields.iter().any(|row| row.ordered))
 }
 
-/// Names of the ordered fields, in the form of the note.
-fn names() -> String {
+/// Names of the ordered fields.
+pub(crate) fn names() -> Vec<String> {
     let rows = ordered().flat_map(|def| {
         let rows = def.fields.iter().filter(|row| row.ordered);
         rows.map(|row| format!("{}.{}", def.path, row.name))
     });
-    rows.collect::<Vec<_>>().join(" ")
-}
-
-/// Notes that all entries exist.
-pub(crate) fn note(meta: &mut impl WriteRows) -> Result<(), StoreError> {
-    meta.insert(META_ORDERED, stored_value::seal(META_ORDERED, names().as_bytes()).as_slice())?;
-    Ok(())
-}
-
-/// Whether a store notes that all entries exist.
-pub(crate) fn are_noted(meta: &impl Rows) -> Result<bool, StoreError> {
-    let expected = stored_value::seal(META_ORDERED, names().as_bytes());
-    Ok(meta.get(META_ORDERED)?.is_some_and(|noted| noted.value() == expected))
+    rows.collect()
 }
 
 /// Adds the entries of a tenant's records. A corrupted record has none: it is reported when it is read.

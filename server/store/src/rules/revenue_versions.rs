@@ -6,36 +6,33 @@ use svctrack_core::{
         license::LICENSE,
         settings::{CURRENCIES, SETTINGS, TIME_ZONE},
     },
-    revenue::LicenseFacts,
     schema::ResourceDef,
-    value::{Document, Members, ObjectId},
+    value::{Document, Members, ObjectId, TenantId},
 };
 
-use crate::rows::revenue_version::ReplacedValue;
+use super::license_facts;
+use crate::{
+    StoreError,
+    rows::{AppendRows, revenue_version::ReplacedValue},
+};
 
 /// Value that a change of a record replaces, if reports read it; `before` is the record until then, unless it is new,
-/// and `after` the record then, unless it is deleted.
+/// and `after` the record then, unless it is deleted. Writes the `facts` of a license as they are then.
 pub(crate) fn replaced(
+    facts: &mut impl AppendRows,
+    tenant: TenantId,
     (def, id): (&ResourceDef, ObjectId),
-    before: Option<&Document>,
-    after: Option<&Document>,
-) -> Option<ReplacedValue> {
-    if *def != LICENSE && *def != SETTINGS {
-        return None;
+    (before, after): (Option<&Document>, Option<&Document>),
+) -> Result<Option<ReplacedValue>, StoreError> {
+    if *def == LICENSE {
+        return license_facts::follow(facts, tenant, id, (before, after));
     }
-    let read = |record: &Document| match *def == LICENSE {
-        true => LicenseFacts::as_written(record).map(ReplacedValue::of_license),
-        false => Some(ReplacedValue::Settings(settings_text(record))),
-    };
-    let (before, after) = (before.and_then(read), after.and_then(read));
-    if before == after {
-        return None;
+    if *def == SETTINGS {
+        let then = before.map_or_else(|| settings_text(&Document::default()), settings_text);
+        let is_changed = after.map(settings_text).as_ref() != Some(&then);
+        return Ok(is_changed.then_some(ReplacedValue::Settings(then)));
     }
-    let absent = || match *def == LICENSE {
-        true => ReplacedValue::NoLicense(id),
-        false => ReplacedValue::Settings(settings_text(&Document::default())),
-    };
-    Some(before.unwrap_or_else(absent))
+    Ok(None)
 }
 
 /// The settings that reports read.

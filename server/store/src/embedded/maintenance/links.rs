@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use svctrack_core::{
     plan::Activity,
-    resources::{self, company::COMPANY, end_user::END_USER},
+    resources::{self, company::COMPANY, end_user::END_USER, license::LICENSE},
+    revenue::LicenseFacts,
     schema::{IndexEntry, ResourceDef, index},
     value::{Document, ObjectId, TenantId},
 };
@@ -25,7 +26,7 @@ use crate::{
     rules::{
         activity_history::{self, History},
         counters::Counter,
-        date_ranges, range_index, tenants,
+        date_ranges, derived_rows, license_facts, tenants,
     },
 };
 
@@ -39,8 +40,8 @@ pub(crate) struct LinkedTables<'s> {
     spans: Option<ReadTable>,
     /// Tenants that are being deleted: some tables still have rows of them and others do not.
     deleted: BTreeSet<TenantId>,
-    /// Whether ordered fields have index entries: not before a program that knows these fields has opened the store.
-    has_ordered: bool,
+    /// Whether all derived rows exist: not before a program that knows them has opened the store.
+    is_derived: bool,
 }
 
 type FoundCounts = BTreeMap<(TenantId, Counter), u64>;
@@ -57,7 +58,7 @@ impl<'s> LinkedTables<'s> {
             activities: snapshot.open(rows::ACTIVITIES)?,
             spans: redb_table::open_if_there(snapshot, rows::ACTIVITY_SPANS)?,
             deleted: tenants_being_deleted(snapshot)?,
-            has_ordered: range_index::are_noted(&snapshot.open(rows::META)?)?,
+            is_derived: derived_rows::are_noted(&snapshot.open(rows::META)?)?,
         })
     }
 
@@ -73,7 +74,7 @@ impl<'s> LinkedTables<'s> {
             let entry = entry.strip_suffix(b"\0").ok_or_else(no_key)?;
             self.entry(rows::INDEX, entry, holder, key, found)
         })?;
-        for part in [Self::histories, Self::pairs, Self::counters] {
+        for part in [Self::license_facts, Self::histories, Self::pairs, Self::counters] {
             unless_corrupted(corruption::contained(|| part(self, found)))?;
         }
         Ok(())
@@ -120,8 +121,12 @@ impl<'s> LinkedTables<'s> {
             let def = owner.last().and_then(|code| resources::by_code(*code));
             def.and_then(|def| def.field(entry.row)).is_some_and(|row| row.ordered)
         };
-        for entry in entries(owner, &stored_value::unseal_record(key, value)?.document()?) {
-            if is_ordered(&entry) && !self.has_ordered {
+        let document = stored_value::unseal_record(key, value)?.document()?;
+        if owner.last() == Some(&LICENSE.code) && self.is_derived {
+            self.license(keys::tenant_of(owner).ok_or_else(no_key)?, &document, found)?;
+        }
+        for entry in entries(owner, &document) {
+            if is_ordered(&entry) && !self.is_derived {
                 continue;
             }
             let key = keys::entry(owner, entry.row, &entry.key);
@@ -141,6 +146,38 @@ impl<'s> LinkedTables<'s> {
                 );
             }
         }
+        Ok(())
+    }
+
+    /// Checks a license: the facts of its record must be stored.
+    fn license(
+        &self,
+        tenant: TenantId,
+        license: &Document,
+        found: &mut VerifyReport,
+    ) -> Result<(), StoreError> {
+        let Some(facts) = LicenseFacts::as_written(license) else { return Ok(()) };
+        let (key, expected) = license_facts::row(tenant, &facts)?;
+        let stored = self.snapshot.open(rows::LICENSE_FACTS)?;
+        if stored.get(&key)?.is_none_or(|stored| stored.value() != expected) {
+            let what = "the facts of the license are missing, or are not those of its record";
+            found.add(rows::LICENSE_FACTS.name(), Some(facts.id), what);
+        }
+        Ok(())
+    }
+
+    /// Checks facts of licenses: each must be those of a license.
+    fn license_facts(&self, found: &mut VerifyReport) -> Result<(), StoreError> {
+        if !self.is_derived {
+            return Ok(());
+        }
+        self.for_each(rows::LICENSE_FACTS, found, |key, _, found| {
+            let (tenant, id) = (keys::tenant_of(key).ok_or_else(no_key)?, split_id(key)?.1);
+            if self.records.get(&keys::record(tenant, LICENSE.code, id))?.is_none() {
+                found.add(rows::LICENSE_FACTS.name(), Some(id), "the license is missing");
+            }
+            Ok(())
+        })?;
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Upgrades a store of an older version when it is opened: adds missing tables, then missing index entries. Each step
+//! Upgrades a store of an older version when it is opened: adds missing tables, then missing derived rows. Each step
 //! is one transaction, so an interrupted start resumes with the missing ones.
 
 use redb::{Database, ReadableDatabase as _, TableHandle as _};
@@ -9,14 +9,14 @@ use crate::{
         file::transaction::begin,
         tables::redb_table::{self, ReadTable, WriteTable},
     },
-    rows::{ALL, INDEX, META, RECORDS, Rows as _, TENANTS, keys},
-    rules::range_index,
+    rows::{ALL, INDEX, LICENSE_FACTS, META, RECORDS, Rows as _, TENANTS, keys},
+    rules::derived_rows,
 };
 
 /// Adds what a store of an older version lacks.
 pub(crate) fn upgrade(database: &Database) -> Result<(), StoreError> {
     create_missing_tables(database)?;
-    add_missing_entries(database)
+    derive_missing_rows(database)
 }
 
 fn create_missing_tables(database: &Database) -> Result<(), StoreError> {
@@ -30,24 +30,23 @@ fn create_missing_tables(database: &Database) -> Result<(), StoreError> {
     Ok(transaction.commit()?)
 }
 
-/// Adds the entries of the index that a store lacks, which was last written before a row was ordered.
-fn add_missing_entries(database: &Database) -> Result<(), StoreError> {
-    if range_index::are_noted(&ReadTable::open(&database.begin_read()?, META)?)? {
+/// Adds derived rows where the store was last written by a program that lacks some of them.
+fn derive_missing_rows(database: &Database) -> Result<(), StoreError> {
+    if derived_rows::are_noted(&ReadTable::open(&database.begin_read()?, META)?)? {
         return Ok(());
     }
     let transaction = begin(database)?;
     {
         let records = WriteTable::open(&transaction, RECORDS)?;
-        let mut entries = WriteTable::open(&transaction, INDEX)?;
+        let mut index = WriteTable::open(&transaction, INDEX)?;
+        let mut facts = WriteTable::open(&transaction, LICENSE_FACTS)?;
         for tenant in WriteTable::open(&transaction, TENANTS)?.iter()? {
             let Some(tenant) = keys::tenant_of(tenant?.0.value()) else { continue };
-            for def in range_index::ordered() {
-                range_index::add_of(tenant, def, &records, &mut entries)?;
-            }
+            derived_rows::derive(tenant, &records, (&mut index, &mut facts))?;
         }
-        range_index::note(&mut WriteTable::open(&transaction, META)?)?;
+        derived_rows::note(&mut WriteTable::open(&transaction, META)?)?;
     }
     transaction.commit()?;
-    tracing::info!("index upgraded");
+    tracing::info!("index and license facts upgraded");
     Ok(())
 }

@@ -10,8 +10,8 @@ use super::{held_snapshots::HeldSnapshot, shared::SharedState};
 use crate::{
     RecordStream, StoreError,
     embedded::{file::corruption, run_with_permit},
-    queueing::read_permits::ReadPermits,
     reads::list::{self, ListRequest},
+    support::tenant_permits::TenantPermits,
 };
 
 /// Part of a page that is still to be read.
@@ -25,7 +25,7 @@ struct UnreadRows {
 
 /// Reads the records with these ids, in this order; `longest` is the size of the longest one, in bytes.
 pub(crate) fn read(
-    (shared, turns): (Arc<SharedState>, Arc<ReadPermits>),
+    (shared, turns): (Arc<SharedState>, Arc<TenantPermits>),
     asked: ListRequest,
     held: Arc<HeldSnapshot>,
     (ids, longest): (Vec<ObjectId>, usize),

@@ -47,13 +47,14 @@ impl<'t> WriteTables<'t> {
         })
     }
 
-    fn appended(&mut self) -> [&mut AppendTable<'t>; 7] {
+    fn appended(&mut self) -> [&mut AppendTable<'t>; 8] {
         [
             &mut self.records,
             &mut self.activities,
             &mut self.messages,
             &mut self.changes,
             &mut self.revenue_versions,
+            &mut self.license_facts,
             &mut self.audit,
             &mut self.audit_records,
         ]
@@ -91,13 +92,22 @@ impl<'t> WriteTables<'t> {
             messages,
             changes,
             revenue_versions,
+            license_facts,
             audit,
             audit_records,
             engagement,
             ..
         } = self;
-        let mut gathered =
-            [records, activities, messages, changes, revenue_versions, audit, audit_records];
+        let mut gathered = [
+            records,
+            activities,
+            messages,
+            changes,
+            revenue_versions,
+            license_facts,
+            audit,
+            audit_records,
+        ];
         let mut write_gathered =
             || gathered.iter_mut().try_for_each(|table| table.written().map(drop));
         let (written, engagement) =

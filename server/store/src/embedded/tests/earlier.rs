@@ -1,18 +1,69 @@
-//! Stores that were last written by a program which had fewer tables, and rows in no order yet.
+//! Stores that were last written by a program which had fewer tables, and fewer rows that are derived from records.
 
-use svctrack_core::resources::license::{self, LICENSE};
+use svctrack_core::{
+    resources::license::{self, LICENSE},
+    revenue::LicenseFacts,
+};
 
 use super::*;
+use crate::rules::license_facts;
+
+/// Changes the table of facts of licenses.
+fn change_facts(folder: &Path, change: impl FnOnce(&mut WriteTable<'_>)) {
+    let store_file = DiskFile::at(&folder.join(FILE_NAME));
+    let database = open::open(&store_file, CACHE_BYTES).unwrap();
+    let transaction = begin(&database).unwrap();
+    change(&mut WriteTable::open(&transaction, rows::LICENSE_FACTS).unwrap());
+    transaction.commit().unwrap();
+}
+
+fn remove_first(facts: &mut WriteTable<'_>) {
+    let first = facts.iter().unwrap().next().unwrap().unwrap().0.value().to_vec();
+    facts.remove(&first).unwrap();
+}
+
+/// Adds facts of a license that does not exist.
+fn add_of_none(facts: &mut WriteTable<'_>) {
+    let tenant = keys::tenant_of(facts.iter().unwrap().next().unwrap().unwrap().0.value()).unwrap();
+    let of_none = LicenseFacts::new(ObjectId::MAX, ObjectId::MAX);
+    let (key, value) = license_facts::row(tenant, &of_none).unwrap();
+    facts.insert(&key, &value).unwrap();
+}
+
+/// Gives the facts of the first license to the second.
+fn swap_facts(facts: &mut WriteTable<'_>) {
+    let rows: Vec<_> = facts.iter().unwrap().map(|row| row.unwrap().0.value().to_vec()).collect();
+    let first: LicenseFacts<'_> = rows::get_row(facts, &rows[0]).unwrap().unwrap();
+    let other = LicenseFacts { id: keys::id_at_end(&rows[1]).unwrap(), mrr: None, ..first };
+    let (key, value) = license_facts::row(keys::tenant_of(&rows[1]).unwrap(), &other).unwrap();
+    facts.insert(&key, &value).unwrap();
+}
+
+/// A store with two licenses.
+async fn with_licenses() -> World {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    for number in ["1", "2"] {
+        let license = format!(
+            r#"{{"companyId":"extid-acme","externalId":"{number}","fromDate":"2026-01-01","toDate":"2027-01-01","fixedPeriod":true,"value":1}}"#
+        );
+        let body = CheckedBody::trusted(Document::parse(license.as_bytes()).unwrap());
+        world.write(Command::Create { def: &LICENSE, body }).await;
+    }
+    world
+}
 
 /// Removes rows from a store that an earlier program would not have written.
 fn age(folder: &Path) {
+    change_facts(folder, remove_first);
+    change_facts(folder, add_of_none);
     let store_file = DiskFile::at(&folder.join(FILE_NAME));
     let database = open::open(&store_file, CACHE_BYTES).unwrap();
     let transaction = begin(&database).unwrap();
     assert!(transaction.delete_table(definition(rows::SUPPRESSED)).unwrap());
     {
         let mut meta = WriteTable::open(&transaction, rows::META).unwrap();
-        meta.remove(rows::meta::META_ORDERED).unwrap();
+        meta.remove(rows::meta::META_DERIVED).unwrap();
         let mut index = WriteTable::open(&transaction, rows::INDEX).unwrap();
         let row = license::RENEWAL_DATE.name.as_bytes();
         let is_of_row = |key: &[u8]| key.windows(row.len()).any(|part| part == row);
@@ -26,23 +77,27 @@ fn age(folder: &Path) {
 }
 
 #[tokio::test]
-async fn tables_and_entries_of_the_index_that_a_store_lacks_are_added_when_it_is_opened() {
-    let world = World::new().await;
-    world.add_company("acme").await;
-    for number in ["1", "2"] {
-        let license = format!(
-            r#"{{"companyId":"extid-acme","externalId":"{number}","fromDate":"2026-01-01","toDate":"2027-01-01","fixedPeriod":true,"value":1}}"#
-        );
-        let body = CheckedBody::trusted(Document::parse(license.as_bytes()).unwrap());
-        world.write(Command::Create { def: &LICENSE, body }).await;
-    }
+async fn tables_and_derived_rows_that_a_store_lacks_are_added_when_it_is_opened() {
+    let world = with_licenses().await;
     let entries = world.rows(rows::INDEX);
     let world = world.reopened(|folder| {
         age(folder);
         assert!(verify(folder, CACHE_BYTES).unwrap().is_sound());
     });
     assert_eq!(world.rows(rows::INDEX), entries);
-    assert_eq!(world.rows(rows::SUPPRESSED), 0);
+    assert_eq!((world.rows(rows::SUPPRESSED), world.rows(rows::LICENSE_FACTS)), (0, 2));
     let world = world.reopened(|folder| assert!(verify(folder, CACHE_BYTES).unwrap().is_sound()));
-    assert_eq!(world.rows(rows::INDEX), entries);
+    assert_eq!((world.rows(rows::INDEX), world.rows(rows::LICENSE_FACTS)), (entries, 2));
+}
+
+#[tokio::test]
+async fn facts_that_are_not_those_of_a_license_are_reported() {
+    for change in [remove_first, add_of_none, swap_facts] {
+        let _ = with_licenses().await.reopened(|folder| {
+            change_facts(folder, change);
+            let problems = verify(folder, CACHE_BYTES).unwrap().problems;
+            let [problem] = &*problems else { panic!("{problems:?}") };
+            assert_eq!(problem.table, rows::LICENSE_FACTS.name());
+        });
+    }
 }

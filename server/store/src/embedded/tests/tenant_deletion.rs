@@ -1,6 +1,6 @@
 //! Deletion of a tenant whose data takes more than one command, with a crash after each of them.
 
-use svctrack_core::resources::{end_user::END_USER, ticket::TICKET};
+use svctrack_core::resources::{end_user::END_USER, license::LICENSE, ticket::TICKET};
 
 use super::*;
 use crate::Precondition;
@@ -54,6 +54,7 @@ async fn fill(world: &World, actor: &Actor) {
     as_tenant(world, actor, Command::Track(old)).await;
     world.pass(2 * DAY_MS);
     as_tenant(world, actor, Command::Sweep).await;
+    create(&LICENSE, r#"{"companyId":"extid-acme","externalId":"l"}"#).await;
     create(&TICKET, r#"{"sourceId":"t","email":"ada@acme.example"}"#).await;
     let ada = create(&END_USER, r#"{"companyId":"extid-acme","externalId":"ada"}"#).await;
     let once = Command::Create { def: &COMPANY, body: CheckedBody::trusted(company("once")) };

@@ -1,5 +1,5 @@
-//! Permits of reads that may take long: a limited number at a time, of each tenant and in all, so that no tenant waits
-//! for all reads of another one.
+//! Permits of work that may take long: a limited number at a time, of each tenant and in all, so that no tenant waits
+//! for all the work of another one.
 
 use std::{
     collections::BTreeMap,
@@ -8,12 +8,10 @@ use std::{
 
 use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
-use crate::reads::spare_permits::SparePermits;
-
-/// Permits of one kind of reads.
-pub(crate) struct ReadPermits {
+/// Permits of one kind of work.
+pub struct TenantPermits {
     /// Permits of all tenants, in the order of requests; a tenant requests no more than it may have.
     all: Arc<Semaphore>,
     of_each: usize,
@@ -22,25 +20,28 @@ pub(crate) struct ReadPermits {
 }
 
 /// A permit, for as long as it is held.
-pub(crate) struct ReadPermit {
+pub struct TenantPermit {
     _of_all: OwnedSemaphorePermit,
     _of_tenant: OwnedSemaphorePermit,
 }
 
-impl ReadPermits {
+impl TenantPermits {
     /// A number of permits in all, and a number of each tenant.
-    pub(crate) fn new(all: usize, of_each: usize) -> Self {
+    pub fn new(all: usize, of_each: usize) -> Self {
         Self { all: Arc::new(Semaphore::new(all)), of_each, of_tenant: Mutex::default() }
     }
 
     /// Waits for a turn.
-    pub(crate) async fn take(&self, tenant: TenantId) -> Result<ReadPermit, AcquireError> {
+    ///
+    /// # Errors
+    /// Never: the permits are not closed.
+    pub async fn take(&self, tenant: TenantId) -> Result<TenantPermit, AcquireError> {
         let of_tenant = self.for_tenant(tenant).acquire_owned().await?;
         let of_all = self.all.clone().acquire_owned().await?;
-        Ok(ReadPermit { _of_all: of_all, _of_tenant: of_tenant })
+        Ok(TenantPermit { _of_all: of_all, _of_tenant: of_tenant })
     }
 
-    /// Permits that no read waits for.
+    /// Permits that nobody waits for.
     pub(crate) fn spare(&self) -> SparePermits {
         SparePermits(self.all.clone())
     }
@@ -57,6 +58,16 @@ impl ReadPermits {
     }
 }
 
+/// Permits that may be taken besides one's own, where there are any.
+pub(crate) struct SparePermits(Arc<Semaphore>);
+
+impl SparePermits {
+    /// A permit, for as long as it is held; none where all are.
+    pub(crate) fn take(&self) -> Option<SemaphorePermit<'_>> {
+        self.0.try_acquire().ok()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt as _;
@@ -69,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_tenant_that_asks_for_many_leaves_turns_to_others() {
-        let turns = ReadPermits::new(2, 1);
+        let turns = TenantPermits::new(2, 1);
         let first = turns.take(tenant(1)).now_or_never().unwrap().unwrap();
         let mut second = Box::pin(turns.take(tenant(1)));
         assert!(second.as_mut().now_or_never().is_none());
@@ -81,7 +92,7 @@ mod tests {
 
     #[test]
     fn tenants_that_wait_have_turns_one_after_the_other() {
-        let turns = ReadPermits::new(1, 1);
+        let turns = TenantPermits::new(1, 1);
         let busy = turns.take(tenant(1)).now_or_never().unwrap().unwrap();
         let mut again = Box::pin(turns.take(tenant(1)));
         let mut other = Box::pin(turns.take(tenant(2)));
@@ -94,7 +105,7 @@ mod tests {
 
     #[test]
     fn tenants_who_ask_for_nothing_are_forgotten() {
-        let turns = ReadPermits::new(1, 1);
+        let turns = TenantPermits::new(1, 1);
         for number in 0..9 {
             turns.take(tenant(number)).now_or_never().unwrap().unwrap();
         }
@@ -103,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_turn_that_nobody_waits_for_can_be_had_besides() {
-        let turns = ReadPermits::new(2, 1);
+        let turns = TenantPermits::new(2, 1);
         let spare = turns.spare();
         let own = turns.take(tenant(1)).now_or_never().unwrap().unwrap();
         let besides = spare.take();
