@@ -405,13 +405,13 @@ impl UpsertSummary {
             + self.dropped
     }
 
-    /// JSON of the response: only counts for a resource that returns these, else the lists of the contract. It is written
-    /// once, since it may have several megabytes.
+    /// JSON of the response: only counts for a resource that returns these, else the lists of the contract. It may have
+    /// several megabytes.
     pub fn into_response(self, def: &ResourceDef) -> String {
         let count = |count: usize| count.to_string();
         if def.bulk_returns_counts_only {
             let updated = count(self.updated.len() + self.unchanged);
-            return object_of(&[("created", count(self.created.len())), ("updated", updated)]);
+            return object_of(vec![("created", count(self.created.len())), ("updated", updated)]);
         }
         let mut keys_of_changed = ObjectArray::default();
         self.updated.iter().for_each(|id| keys_of_changed.push(&only_id(*id)));
@@ -430,22 +430,22 @@ impl UpsertSummary {
         if def.lists_validation_errors {
             members.push(("validationErrors", self.validation_errors.into_text()));
         }
-        object_of(&members)
+        object_of(members)
     }
 }
 
-/// An object with members whose names need no escapes, in the memory that it needs.
-fn object_of(members: &[(&str, String)]) -> String {
+/// An object with members whose names need no escapes, in the memory that it needs. Each value is dropped once it is
+/// copied.
+fn object_of(members: Vec<(&str, String)>) -> String {
     let punctuation = r#""":,"#.len();
-    let len: usize =
-        members.iter().map(|(name, value)| name.len() + value.len() + punctuation).sum();
-    let mut text = String::with_capacity(len + 1);
-    for (index, (name, value)) in members.iter().enumerate() {
-        text.push(if index == 0 { '{' } else { ',' });
+    let length = |(name, value): &(&str, String)| name.len() + value.len() + punctuation;
+    let mut text = String::with_capacity(members.iter().map(length).sum::<usize>() + 1);
+    for (name, value) in members {
+        text.push(if text.is_empty() { '{' } else { ',' });
         text.push('"');
         text.push_str(name);
         text.push_str("\":");
-        text.push_str(value);
+        text.push_str(&value);
     }
     text.push('}');
     text

@@ -144,7 +144,7 @@ impl<'f> LicenseFacts<'f> {
     }
 
     /// Facts of a license, with the end as it is written: the time that this is depends on a zone
-    /// ([`LicenseFacts::ending_in`]).
+    /// ([`LicenseFacts::ending_in`]). A store may keep them, so a change of their meaning needs a new version there.
     pub fn as_written(license: &'f impl Members) -> Option<Self> {
         let id = license::ID.get(license)?;
         let product = license::PRODUCT_NAME.get(license).unwrap_or_default();

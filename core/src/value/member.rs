@@ -4,8 +4,6 @@
 //! Invariant: the text is compact JSON from the store. In any other text a wrong member or none is found, but nothing
 //! breaks.
 
-use std::cell::Cell;
-
 use memchr::{memchr, memchr2, memchr3, memmem};
 
 use super::{document::Document, json::JsonRef};
@@ -42,28 +40,21 @@ impl<'a> JsonRef<'a> {
 }
 
 /// Some members of an object, found in one pass over its text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct SelectedMembers<'a, const N: usize> {
     names: [&'static str; N],
     values: [Option<JsonRef<'a>>; N],
-    /// Place after that of the last member that was read.
-    next: Cell<usize>,
 }
 
 impl<const N: usize> Members for SelectedMembers<'_, N> {
     fn get(&self, name: &str) -> Option<JsonRef<'_>> {
-        let is_next = self.names.get(self.next.get()).is_some_and(|next| *next == name);
-        let place = match is_next {
-            true => self.next.get(),
-            false => self.names.iter().position(|known| *known == name)?,
-        };
-        self.next.set(place + 1);
+        let place = self.names.iter().position(|known| *known == name)?;
         *self.values.get(place)?
     }
 }
 
 impl<'a, const N: usize> SelectedMembers<'a, N> {
-    /// The members with these names, found and read fastest in the order of the object.
+    /// The members with these names, fastest where they are in the order of the object.
     ///
     /// ```
     /// use svctrack_core::value::{Members, member::SelectedMembers};
@@ -72,7 +63,7 @@ impl<'a, const N: usize> SelectedMembers<'a, N> {
     /// assert!(picked.get("b").is_none());
     /// ```
     pub fn find(object: &'a [u8], names: [&'static str; N]) -> Self {
-        let mut picked = Self { names, values: [None; N], next: Cell::new(0) };
+        let mut picked = Self { names, values: [None; N] };
         // At the brace or comma before a key.
         let (mut at, mut next) = (0, 0);
         while let Some((key, value, end)) = member_at(object, at) {

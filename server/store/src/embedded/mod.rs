@@ -271,7 +271,7 @@ impl Embedded {
     }
 }
 
-/// Resumes from the state in a database, and adds tables and entries that it lacks.
+/// Resumes from the state in a database, and adds tables and derived rows that it lacks.
 fn resume(
     opened: DatabaseHandle,
     reading: ClockReading,

@@ -30,7 +30,7 @@ impl Direction {
     }
 
     /// Whether a row comes before another in this direction.
-    pub(crate) fn is_before(self, id: ObjectId, other: ObjectId) -> bool {
+    fn is_before(self, id: ObjectId, other: ObjectId) -> bool {
         match self {
             Self::Ascending => id < other,
             Self::Descending => id > other,

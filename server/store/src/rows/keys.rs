@@ -100,7 +100,7 @@ pub(crate) fn user_of_company(key: &[u8]) -> Option<(ObjectId, ObjectId)> {
     Some((ObjectId::from_bytes(*user), company))
 }
 
-/// Key of a row of a tenant's log.
+/// Key of a row of a tenant's log, and of the facts of a license.
 pub(crate) fn log(tenant: TenantId, id: ObjectId) -> Vec<u8> {
     let mut key = tenant_key(tenant, ID_BYTES);
     key.extend_from_slice(id.as_bytes());

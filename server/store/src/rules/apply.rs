@@ -11,8 +11,8 @@ use svctrack_core::{
 };
 
 use super::{
-    activity_history, audit, engagement, integration_issues as issues_report, message_ids,
-    new_user_count,
+    activity_history, audit, engagement, integration_issues as issues_report, license_facts,
+    message_ids, new_user_count,
     open_tables::{Tables, Transaction},
     parked,
     pending::Pending,
@@ -196,8 +196,13 @@ impl<T: Transaction> Applier<'_, T> {
         (before, after): (Option<&Document>, Option<&Document>),
     ) -> Result<(), StoreError> {
         let Self { tables, pending, actor, tenant, now } = self;
-        let facts = &mut tables.license_facts;
-        let replaced = revenue_versions::replaced(facts, *tenant, (def, what.id), (before, after))?;
+        let replaced = if *def == LICENSE {
+            license_facts::follow(&mut tables.license_facts, *tenant, what.id, (before, after))?
+        } else if *def == SETTINGS {
+            revenue_versions::replaced_settings(before, after)
+        } else {
+            None
+        };
         let changed = audit::compared(tables, pending, *tenant, before, after)?;
         log_change(tables, pending, actor, *now, what, replaced, changed).map(drop)
     }

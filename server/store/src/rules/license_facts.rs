@@ -12,10 +12,19 @@ use svctrack_core::{
 use crate::{
     StoreError,
     rows::{
-        AppendRows, Bytes as _, Rows, WriteRows, get_row, keys, revenue_version::ReplacedValue,
-        stored_value,
+        AppendRows, Bytes as _, LICENSE_FACTS, Rows, WriteRows, keys,
+        revenue_version::ReplacedValue, stored_value,
     },
 };
+
+/// Version of the facts, which a store notes. A change of what [`LicenseFacts::as_written`] reads, or of the fields, raises
+/// it: the facts of a store are derived again then.
+const VERSION: u32 = 1;
+
+/// Name of the facts in the note of a store.
+pub(crate) fn name() -> String {
+    format!("{}.{VERSION}", LICENSE_FACTS.name())
+}
 
 /// Facts of a license, if it exists.
 pub(crate) fn load(
@@ -23,7 +32,9 @@ pub(crate) fn load(
     tenant: TenantId,
     id: ObjectId,
 ) -> Result<Option<LicenseFacts<'static>>, StoreError> {
-    get_row(facts, &keys::log(tenant, id))
+    let key = keys::log(tenant, id);
+    let row = facts.get(&key)?;
+    row.map(|row| stored_value::unseal_row_with_id(&key, row.value())).transpose()
 }
 
 /// Facts of all licenses of a tenant.
@@ -75,15 +86,13 @@ pub(crate) fn follow(
     Ok(Some(then.map_or(ReplacedValue::NoLicense(id), ReplacedValue::of_license)))
 }
 
-/// Derives the facts of a tenant's licenses again. Those of a corrupted record cannot be read then: a report fails
-/// instead of leaving a license out.
+/// Derives the facts of a tenant's licenses, which has none yet. Those of a corrupted record cannot be read then: a report
+/// fails instead of leaving a license out.
 pub(crate) fn derive(
     tenant: TenantId,
     records: &impl Rows,
     facts: &mut impl WriteRows,
 ) -> Result<(), StoreError> {
-    let (first, last) = keys::log_range(tenant);
-    facts.remove_range(first.as_slice()..=last.as_slice())?;
     let key = |id| keys::record(tenant, LICENSE.code, id);
     let (first, last) = (key(ObjectId::MIN), key(ObjectId::MAX));
     for record in records.range(first.as_slice()..=last.as_slice())? {
@@ -92,7 +101,7 @@ pub(crate) fn derive(
         let license = stored_value::unseal_record(key.value(), value.value())
             .and_then(stored_value::StoredRecord::document);
         let Ok(license) = license else {
-            facts.insert(&keys::log(tenant, id), &[])?;
+            mark_unreadable(tenant, id, facts)?;
             continue;
         };
         if let Some(of_license) = LicenseFacts::as_written(&license) {
@@ -101,4 +110,13 @@ pub(crate) fn derive(
         }
     }
     Ok(())
+}
+
+/// Adds facts that cannot be read.
+pub(crate) fn mark_unreadable(
+    tenant: TenantId,
+    id: ObjectId,
+    facts: &mut impl WriteRows,
+) -> Result<(), StoreError> {
+    facts.insert(&keys::log(tenant, id), &[]).map(drop)
 }

@@ -1,38 +1,21 @@
-//! Stores the facts of a license, or of settings, that reports read, when a change replaces them: a report can then be
-//! computed as of any point in time since. A change of other data stores nothing.
+//! Stores the settings that reports read when a change replaces them: a report can then be computed as of any point in
+//! time since. A change of other settings stores nothing.
 
 use svctrack_core::{
-    resources::{
-        license::LICENSE,
-        settings::{CURRENCIES, SETTINGS, TIME_ZONE},
-    },
-    schema::ResourceDef,
-    value::{Document, Members, ObjectId, TenantId},
+    resources::settings::{CURRENCIES, TIME_ZONE},
+    value::{Document, Members},
 };
 
-use super::license_facts;
-use crate::{
-    StoreError,
-    rows::{AppendRows, revenue_version::ReplacedValue},
-};
+use crate::rows::revenue_version::ReplacedValue;
 
-/// Value that a change of a record replaces, if reports read it; `before` is the record until then, unless it is new,
-/// and `after` the record then, unless it is deleted. Writes the `facts` of a license as they are then.
-pub(crate) fn replaced(
-    facts: &mut impl AppendRows,
-    tenant: TenantId,
-    (def, id): (&ResourceDef, ObjectId),
-    (before, after): (Option<&Document>, Option<&Document>),
-) -> Result<Option<ReplacedValue>, StoreError> {
-    if *def == LICENSE {
-        return license_facts::follow(facts, tenant, id, (before, after));
-    }
-    if *def == SETTINGS {
-        let then = before.map_or_else(|| settings_text(&Document::default()), settings_text);
-        let is_changed = after.map(settings_text).as_ref() != Some(&then);
-        return Ok(is_changed.then_some(ReplacedValue::Settings(then)));
-    }
-    Ok(None)
+/// Settings that a change replaces, if reports read them; `before` are the settings until then, unless they are new.
+pub(crate) fn replaced_settings(
+    before: Option<&Document>,
+    after: Option<&Document>,
+) -> Option<ReplacedValue> {
+    let then = before.map_or_else(|| settings_text(&Document::default()), settings_text);
+    let is_changed = after.map(settings_text).as_ref() != Some(&then);
+    is_changed.then_some(ReplacedValue::Settings(then))
 }
 
 /// The settings that reports read.

@@ -26,7 +26,9 @@ use crate::{
     rules::{
         activity_history::{self, History},
         counters::Counter,
-        date_ranges, derived_rows, license_facts, tenants,
+        date_ranges,
+        derived_rows::MissingRows,
+        license_facts, tenants,
     },
 };
 
@@ -40,8 +42,10 @@ pub(crate) struct LinkedTables<'s> {
     spans: Option<ReadTable>,
     /// Tenants that are being deleted: some tables still have rows of them and others do not.
     deleted: BTreeSet<TenantId>,
-    /// Whether all derived rows exist: not before a program that knows them has opened the store.
-    is_derived: bool,
+    /// Facts of licenses; none before a program that knows them has opened the store.
+    facts: Option<ReadTable>,
+    /// Whether ordered fields have index entries: not before a program that knows these fields has opened the store.
+    has_ordered: bool,
 }
 
 type FoundCounts = BTreeMap<(TenantId, Counter), u64>;
@@ -50,6 +54,8 @@ type RowCounter = fn(&[u8]) -> Option<Counter>;
 
 impl<'s> LinkedTables<'s> {
     pub(crate) fn read_from(snapshot: &'s RedbSnapshot) -> Result<Self, StoreError> {
+        let missing = MissingRows::of(&snapshot.open(rows::META)?)?;
+        let facts = (!missing.facts).then(|| snapshot.open(rows::LICENSE_FACTS)).transpose()?;
         Ok(Self {
             snapshot,
             records: snapshot.open(rows::RECORDS)?,
@@ -58,7 +64,8 @@ impl<'s> LinkedTables<'s> {
             activities: snapshot.open(rows::ACTIVITIES)?,
             spans: redb_table::open_if_there(snapshot, rows::ACTIVITY_SPANS)?,
             deleted: tenants_being_deleted(snapshot)?,
-            is_derived: derived_rows::are_noted(&snapshot.open(rows::META)?)?,
+            facts,
+            has_ordered: !missing.index,
         })
     }
 
@@ -122,11 +129,8 @@ impl<'s> LinkedTables<'s> {
             def.and_then(|def| def.field(entry.row)).is_some_and(|row| row.ordered)
         };
         let document = stored_value::unseal_record(key, value)?.document()?;
-        if owner.last() == Some(&LICENSE.code) && self.is_derived {
-            self.license(keys::tenant_of(owner).ok_or_else(no_key)?, &document, found)?;
-        }
         for entry in entries(owner, &document) {
-            if is_ordered(&entry) && !self.is_derived {
+            if is_ordered(&entry) && !self.has_ordered {
                 continue;
             }
             let key = keys::entry(owner, entry.row, &entry.key);
@@ -146,29 +150,35 @@ impl<'s> LinkedTables<'s> {
                 );
             }
         }
+        if owner.last() == Some(&LICENSE.code) {
+            self.license(owner, id, &document, found)?;
+        }
         Ok(())
     }
 
     /// Checks a license: the facts of its record must be stored.
     fn license(
         &self,
-        tenant: TenantId,
+        owner: &[u8],
+        id: ObjectId,
         license: &Document,
         found: &mut VerifyReport,
     ) -> Result<(), StoreError> {
-        let Some(facts) = LicenseFacts::as_written(license) else { return Ok(()) };
-        let (key, expected) = license_facts::row(tenant, &facts)?;
-        let stored = self.snapshot.open(rows::LICENSE_FACTS)?;
-        if stored.get(&key)?.is_none_or(|stored| stored.value() != expected) {
-            let what = "the facts of the license are missing, or are not those of its record";
-            found.add(rows::LICENSE_FACTS.name(), Some(facts.id), what);
+        let Some(facts) = &self.facts else { return Ok(()) };
+        let tenant = keys::tenant_of(owner).ok_or_else(no_key)?;
+        let expected = LicenseFacts::as_written(license);
+        let expected = expected.map(|facts| license_facts::row(tenant, &facts)).transpose()?;
+        let stored = facts.get(&keys::log(tenant, id))?.map(|facts| facts.value().to_vec());
+        if stored != expected.map(|(_, facts)| facts) {
+            let what = "the facts of the license are not those of its record";
+            found.add(rows::LICENSE_FACTS.name(), Some(id), what);
         }
         Ok(())
     }
 
     /// Checks facts of licenses: each must be those of a license.
     fn license_facts(&self, found: &mut VerifyReport) -> Result<(), StoreError> {
-        if !self.is_derived {
+        if self.facts.is_none() {
             return Ok(());
         }
         self.for_each(rows::LICENSE_FACTS, found, |key, _, found| {

@@ -487,7 +487,7 @@ fn flip_first(folder: &Path, stored: &[u8]) {
 }
 
 /// Flips a bit at each occurrence of stored bytes.
-fn flip(folder: &Path, stored: &[u8]) {
+pub(super) fn flip(folder: &Path, stored: &[u8]) {
     let path = folder.join(FILE_NAME);
     let mut bytes = fs::read(&path).unwrap();
     let places = 0..bytes.len() - stored.len();

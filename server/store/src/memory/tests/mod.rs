@@ -1,7 +1,6 @@
 //! Whichever read or write fails, nothing of its command is stored, and the repeated command is carried out.
 
 mod kept_reports;
-mod many_licenses;
 mod usage;
 
 use futures_util::FutureExt as _;
