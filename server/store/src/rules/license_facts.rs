@@ -17,8 +17,8 @@ use crate::{
     },
 };
 
-/// Version of the facts, which a store notes. A change of what [`LicenseFacts::as_written`] reads, or of the fields, raises
-/// it: the facts of a store are derived again then.
+/// Version of the facts, which a store notes. A change of what [`LicenseFacts::as_written`] reads, or of the fields,
+/// raises it: the facts of a store are derived again then.
 const VERSION: u32 = 1;
 
 /// Name of the facts in the note of a store.
@@ -86,8 +86,8 @@ pub(crate) fn follow(
     Ok(Some(then.map_or(ReplacedValue::NoLicense(id), ReplacedValue::of_license)))
 }
 
-/// Derives the facts of a tenant's licenses, which has none yet. Those of a corrupted record cannot be read then: a report
-/// fails instead of leaving a license out.
+/// Derives the facts of the licenses of a tenant that has none yet. Those of a corrupted record cannot be read then: a
+/// report fails instead of leaving a license out.
 pub(crate) fn derive(
     tenant: TenantId,
     records: &impl Rows,

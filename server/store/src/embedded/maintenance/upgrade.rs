@@ -68,8 +68,8 @@ fn derive_missing_rows(database: &Database) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Derives the facts of a tenant's licenses. Where a part of the file with its licenses is corrupted, its reports fail, and
-/// all else works.
+/// Derives the facts of a tenant's licenses. Where a part of the file with its licenses is corrupted, its reports fail,
+/// and all else works.
 fn derive_facts(
     tenant: TenantId,
     records: &WriteTable<'_>,
